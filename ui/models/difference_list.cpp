@@ -81,6 +81,8 @@ DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
     addScalars(true);
     addScalars(false);
     m_rows.push_back({DifferenceKind::Options, 0, 0, false});
+    m_incomplete
+        = static_cast<size_t>(std::ranges::count(m_rows, DifferenceKind::Partial, &DifferenceRow::kind));
     for (const ScalarDifference& scalar : m_judged->diff.scalarDifferences) {
         m_options += scalar.left.kind == ScalarKind::Option ? 1 : 0;
         m_steps += scalar.left.kind == ScalarKind::Step ? 1 : 0;

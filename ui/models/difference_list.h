@@ -47,7 +47,8 @@ class DifferenceList
 public:
     explicit DifferenceList(std::shared_ptr<const JudgedDiff> judged);
 
-    [[nodiscard]] size_t size() const { return m_rows.size() - 1; } ///< of differences
+    [[nodiscard]] size_t size() const { return m_rows.size() - 1; } ///< of differences and incomplete states
+    [[nodiscard]] size_t incomplete() const { return m_incomplete; } ///< states that lack elements on a side
     [[nodiscard]] uint32_t optionsRow() const { return static_cast<uint32_t>(size()); }
     /// Of a parameter, or the text of optionsRow().
     [[nodiscard]] QString longestName() const;
@@ -83,6 +84,7 @@ private:
     QString m_longestCount;
     uint32_t m_options = 0; ///< of kind Option
     uint32_t m_steps = 0;
+    size_t m_incomplete = 0;
 };
 using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 

@@ -33,6 +33,29 @@ namespace {
 /// Of the height that maps and table have together.
 constexpr int kMapShare = 2000;
 constexpr int kTableShare = 3000;
+/// "5 differences, 93 tensors incomplete", "3 of 5 differences, 20 of 93 tensors incomplete".
+QString countedRows(const DifferenceList& list, const std::vector<uint32_t>& rows)
+{
+    const auto isIncomplete = [&](uint32_t row) { return list.partial(row) != nullptr; };
+    const auto incomplete = static_cast<size_t>(std::ranges::count_if(rows, isIncomplete));
+    const size_t differences = list.size() - list.incomplete();
+    const bool isAll = rows.size() == list.size();
+    const auto of = [&](size_t shown, size_t all) {
+        return isAll ? countText(all) : ComparePage::tr("%1 of %2").arg(countText(shown), countText(all));
+    };
+    QStringList out;
+    if (differences == 0)
+        out.append(ComparePage::tr("No differences"));
+    else
+        out.append((differences == 1 ? ComparePage::tr("%1 difference") : ComparePage::tr("%1 differences"))
+                       .arg(of(rows.size() - incomplete, differences)));
+    if (list.incomplete() > 0)
+        out.append((list.incomplete() == 1 ? ComparePage::tr("%1 tensor incomplete")
+                                           : ComparePage::tr("%1 tensors incomplete"))
+                       .arg(of(incomplete, list.incomplete())));
+    return out.join(u", "_s);
+}
+
 const QString kNextAction = u"actionNextDifference"_s;
 const QString kPreviousAction = u"actionPreviousDifference"_s;
 
@@ -272,17 +295,13 @@ void ComparePage::showRows(std::vector<uint32_t> rows)
     m_filling = false;
     m_rowsFilter = m_order.filter;
     m_saveRows->setEnabled(true);
-    const auto shown = static_cast<uint64_t>(m_model->differences().size());
-    const auto all = static_cast<uint64_t>(m_model->list()->size());
-    m_count->setText(shown == all ? (all == 0 ? tr("No differences")
-                             : all == 1       ? tr("1 difference")
-                                              : tr("%1 differences").arg(countText(all)))
-                                  : tr("%1 of %2 differences").arg(countText(shown), countText(all)));
+    const QString counted = countedRows(*m_model->list(), m_model->differences());
+    m_count->setText(counted);
     FilterView view{.words = FilterText::split(m_order.filter),
         .problem = FilterText::read(m_order.filter, differenceTerms()).problem(),
         .count = {}};
     if (!view.words.isEmpty() && !view.problem)
-        view.count = tr("%1 of %2 differences").arg(countText(shown), countText(all));
+        view.count = counted;
     tellFilter(view);
     updateEmpty();
     Q_EMIT actionsChanged();

@@ -100,6 +100,22 @@ DiffVerdict verdictOf(const StateDiff& diff, bool paddingDiffers)
 
 namespace {
 
+/// "the left side lacks"; empty if a side has no element of a state.
+std::string lackingSide(const StateDiff& diff)
+{
+    bool left = false;
+    bool right = false;
+    for (const ParamDifference& param : diff.params) {
+        if (!param.param.onlyLeft.empty() || !param.param.onlyRight.empty())
+            return {};
+        for (const PartialState& state : param.partial) {
+            left = left || state.side == DiffSide::Left;
+            right = right || state.side == DiffSide::Right;
+        }
+    }
+    return left && right ? "each side lacks" : left ? "the left side lacks" : "the right side lacks";
+}
+
 std::string textOf(DiffVerdict verdict, const StateDiff& diff)
 {
     switch (verdict) {
@@ -134,7 +150,11 @@ std::string textOf(DiffVerdict verdict, const StateDiff& diff)
         && std::all_of(diff.params.begin(), diff.params.end(), [](const ParamDifference& param) {
                return !isStructural(param) && param.states.empty() && lacksStates(param);
            });
-    return onlyLacks ? "not the same: a side lacks a part of the state" : "will train differently";
+    if (!onlyLacks)
+        return "will train differently";
+    const std::string side = lackingSide(diff);
+    return side.empty() ? "not the same: a side lacks a part of the state"
+                        : "what was compared is the same, but " + side + " a part of the state";
 }
 
 } // namespace
@@ -145,12 +165,13 @@ std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
         || verdict == DiffVerdict::Padding;
     std::string out = diff.matches() && !exact ? "the same within the tolerance" : textOf(verdict, diff);
     const NotCompared& left = diff.notCompared;
-    if (left.tensors > 0)
+    const std::string tensors
+        = fmt::format("{} {}", formatCount(left.tensors), left.tensors == 1 ? "tensor" : "tensors");
+    if (left.elements > 0)
         return out
-            + fmt::format("; {} {}{} were not compared", formatCount(left.tensors),
-                left.tensors == 1 ? "tensor" : "tensors",
-                left.elements > 0 ? fmt::format(" with {} elements", formatCount(left.elements))
-                                  : std::string());
+            + fmt::format("; in {} {} elements were not compared", tensors, formatCount(left.elements));
+    if (left.tensors > 0)
+        return out + fmt::format("; {} were not compared", tensors);
     return left.isEmpty() ? out : out + "; not all of the state was compared";
 }
 

@@ -169,6 +169,12 @@ void describeDiff(auto& out, const DiffAnswer& answer)
     out.word("verdict", answer.verdict, verdictName);
     out.field("verdict_text", verdictText(answer.verdict, diff));
     out.field("causes", answer.causes);
+    out.object("counts", [&](auto& counts) {
+        const DifferenceCounts found = countDifferences(diff);
+        counts.is("DiffCounts", "How many rows `differences` has.");
+        counts.field("differences", found.differences, "all rows but the incomplete ones");
+        counts.field("incomplete", found.incomplete, "rows of incomplete-left and incomplete-right");
+    });
     out.rows(
         "differences", Row<Difference>{},
         [&](const auto& add) {
@@ -253,6 +259,8 @@ void writeDiffText(const TextSink& sink, const TextStyle& style, const DiffAnswe
             formatCount(diff.parameters - diff.buffers),
             diff.buffers == 0 ? "" : fmt::format(", {} buffers", formatCount(diff.buffers)),
             formatCount(diff.tensors), formatCount(diff.elements), formatCount(diff.scalars)));
+    if (const std::string found = countsText(countDifferences(diff)); !found.empty())
+        fields.add("found", found);
     fields.write(sink, style, "  ");
     for (const NotComparedWhy& why : diff.notCompared.why)
         sink(style.yellow(fmt::format("not compared: {}{}", printable(why.message),

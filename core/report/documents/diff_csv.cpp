@@ -31,12 +31,13 @@ enum Column : size_t {
     WithoutGradient,
     WithUnitGradient,
     WeightsApart,
+    Lacking,
     Columns,
 };
 
 constexpr std::array<std::string_view, Columns> kNames{"kind", "param", "state", "is_copy", "elements",
     "count", "beyond_tolerance", "last_bit", "not_finite", "first", "max_abs", "rel_l2", "cosine", "of",
-    "name", "left", "right", "without_gradient", "with_unit_gradient", "weights_apart"};
+    "name", "left", "right", "without_gradient", "with_unit_gradient", "weights_apart", "not_compared"};
 
 using Cells = std::array<std::string, Columns>;
 
@@ -90,6 +91,7 @@ void DiffCsv::addPartial(const ParamDifference& param, const PartialState& state
 {
     Cells cells = cellsOf(differenceKind(state), param, state.state.left);
     cells[Elements] = csvNumber(param.param.elements - state.notCompared);
+    cells[Lacking] = csvNumber(state.notCompared);
     putCsvLine(m_sink, cells);
 }
 

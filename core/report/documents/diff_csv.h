@@ -7,8 +7,8 @@
 namespace shardscope {
 
 /// Differences as a table for spreadsheets and scripts, cells as in core/report/text/csv_row.h, one header.
-/// The columns are the fields of `differences` in diff's JSON, then those of `updates`; numbers have the same
-/// format, and fields that do not apply are empty.
+/// The columns are the fields of `differences` in diff's JSON, then those of `updates`, then `not_compared`
+/// of `differences`; numbers have the same format, and fields that do not apply are empty.
 ///
 /// Rows keep the order of the calls. Not thread-safe.
 class DiffCsv

@@ -105,6 +105,8 @@ TEST_CASE("two times of a run: which tensors, how far, and why")
     CHECK(answer.at("left").at("tag") == tags[1]);
     CHECK(answer.at("right").at("tag") == first);
     CHECK(names(answer, "other-step"));
+    CHECK(answer.at("counts").at("differences") == answer.at("differences").size());
+    CHECK(answer.at("counts").at("incomplete") == 0);
     double before = 1e300;
     for (const Json& update : answer.at("updates")) {
         const double step = std::max(
@@ -163,7 +165,12 @@ TEST_CASE("a lost rank is reported, and different models are not compared")
     CHECK(names(lost, "states-missing"));
     // The other ranks' elements are compared; those of the lost one are counted.
     CHECK_FALSE(lost.at("equal").get<bool>());
-    CHECK(lost.at("verdict_text").get<std::string>().starts_with("not the same: a side lacks a part"));
+    CHECK(
+        lost.at("verdict_text")
+            .get<std::string>()
+            .starts_with("what was compared is the same, but the right side lacks a part of the state; in "));
+    CHECK(lost.at("counts").at("differences") == 0);
+    CHECK(lost.at("counts").at("incomplete") == lost.at("differences").size());
     uint64_t notCompared = 0;
     for (const Json& difference : lost.at("differences")) {
         CHECK(difference.at("kind") == "incomplete-right");
@@ -185,6 +192,9 @@ TEST_CASE("a lost rank is reported, and different models are not compared")
     CHECK(
         text.find("the right checkpoint is not complete: states of 31 parameters lack") != std::string::npos);
     CHECK(text.find("only left") == std::string::npos);
+    const std::string count = std::to_string(lost.at("differences").size());
+    CHECK(text.find("no differences, " + count + " tensors incomplete\n") != std::string::npos);
+    CHECK(text.find(count + " differences") == std::string::npos);
     CHECK(text.find("256 of 1,024 not compared: not complete on the right") != std::string::npos);
     const Json other = answerOf({"diff", samplePath("zero2-w2"), samplePath("zero3-w4")}, 1);
     CHECK(other.at("verdict") == "not-comparable");

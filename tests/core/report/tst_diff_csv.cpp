@@ -61,6 +61,10 @@ TEST_CASE("every row has the columns of the header, and numbers as JSON spells t
     state.values.different = 3;
     state.values.firstDifferent = 7;
     state.values.maxAbsolute = 0.1;
+    param.param.elements = 100;
+    PartialState partial;
+    partial.state.left = "exp_avg_sq";
+    partial.notCompared = 25;
     std::string header;
     DiffCsv csv([&](std::string_view part) { header += part; });
     const size_t commas = static_cast<size_t>(std::count(header.begin(), header.end(), ','));
@@ -70,8 +74,9 @@ TEST_CASE("every row has the columns of the header, and numbers as JSON spells t
         out.addAlone(param, false, "");
         out.addShape(param);
         out.addScalar(option("lr", "0.1", ""));
+        out.addPartial(param, partial);
     });
-    REQUIRE(rows.size() == 5);
+    REQUIRE(rows.size() == 6);
     for (const std::string& row : rows)
         CHECK(static_cast<size_t>(std::count(row.begin(), row.end(), ',')) == commas);
     CHECK(rows[0].find("dtype,layers.0.weight,fp32,false,1152921504606846977,3,0,0,0,7,0.1,") == 0);
@@ -79,15 +84,19 @@ TEST_CASE("every row has the columns of the header, and numbers as JSON spells t
     CHECK(rows[1].find("only-right,layers.0.weight,exp_avg,") == 0);
     CHECK(rows[2].find("only-left,layers.0.weight,,") == 0);
     CHECK(rows[3].find("shape,layers.0.weight,,") == 0);
-    CHECK(rows[4] == "option,,,,,,,,,,,,,group/2,lr,0.1,,,,");
+    CHECK(rows[4] == "option,,,,,,,,,,,,,group/2,lr,0.1,,,,,");
+    CHECK(header.ends_with(",not_compared\n"));
+    CHECK(rows[5].starts_with("incomplete-right,layers.0.weight,exp_avg_sq,,75,"));
+    CHECK(rows[5].ends_with(",25"));
 }
 
 TEST_CASE("texts are quoted where needed, and are not read as formulas")
 {
     CHECK(scalarRow(option("betas", "[0.9, 0.999]", "say \"hi\""))
-        == "option,,,,,,,,,,,,,group/2,betas,\"[0.9, 0.999]\",\"say \"\"hi\"\"\",,,");
+        == "option,,,,,,,,,,,,,group/2,betas,\"[0.9, 0.999]\",\"say \"\"hi\"\"\",,,,");
     CHECK(scalarRow(option("a\nb", "x", "y")) == "option,,,,,,,,,,,,,group/2,\"a");
-    CHECK(scalarRow(option("=1+1", "-1e-05", "-x")) == "option,,,,,,,,,,,,,group/2,'=1+1,-1e-05,'-x,,,");
-    CHECK(scalarRow(option(" @SUM(A1)", "+1 2", "-")) == "option,,,,,,,,,,,,,group/2,' @SUM(A1),'+1 2,'-,,,");
-    CHECK(scalarRow(option("\xFFq", "", "1")) == "option,,,,,,,,,,,,,group/2,\xEF\xBF\xBDq,,1,,,");
+    CHECK(scalarRow(option("=1+1", "-1e-05", "-x")) == "option,,,,,,,,,,,,,group/2,'=1+1,-1e-05,'-x,,,,");
+    CHECK(
+        scalarRow(option(" @SUM(A1)", "+1 2", "-")) == "option,,,,,,,,,,,,,group/2,' @SUM(A1),'+1 2,'-,,,,");
+    CHECK(scalarRow(option("\xFFq", "", "1")) == "option,,,,,,,,,,,,,group/2,\xEF\xBF\xBDq,,1,,,,");
 }
