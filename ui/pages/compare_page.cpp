@@ -17,6 +17,8 @@
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QResizeEvent>
+#include <QScrollBar>
 #include <QSplitter>
 #include <QTableView>
 #include <QToolButton>
@@ -30,9 +32,8 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Of the height that maps and table have together.
-constexpr int kMapShare = 2000;
-constexpr int kTableShare = 3000;
+constexpr double kMapShare = 0.4; ///< of the height that maps and table have together
+constexpr int kLeastRows = 4; ///< of the table, before the maps get room
 /// "5 differences, 93 tensors incomplete", "3 of 5 differences, 20 of 93 tensors incomplete".
 QString countedRows(const DifferenceList& list, const std::vector<uint32_t>& rows)
 {
@@ -56,6 +57,7 @@ QString countedRows(const DifferenceList& list, const std::vector<uint32_t>& row
     return out.join(u", "_s);
 }
 
+constexpr const char* kChosen = "shareIsChosen"; ///< property of the splitter: by the user
 const QString kNextAction = u"actionNextDifference"_s;
 const QString kPreviousAction = u"actionPreviousDifference"_s;
 
@@ -100,10 +102,11 @@ ComparePage::ComparePage(const PageContext& context, QWidget* parent)
     m_messages->setObjectName(u"compareMessages"_s);
     m_splitter->setObjectName(u"compareSplitter"_s);
     m_splitter->addWidget(m_maps);
+    m_maps->setMinimumHeight(1); // the page is not scrolled for maps that give way
     m_tablePart = makeTablePart();
     m_splitter->addWidget(m_tablePart);
-    m_splitter->setStretchFactor(0, 2);
-    m_splitter->setStretchFactor(1, 3);
+    m_splitter->installEventFilter(this);
+    connect(m_splitter, &QSplitter::splitterMoved, this, [this] { m_splitter->setProperty(kChosen, true); });
     auto* foot = new QHBoxLayout;
     foot->setContentsMargins(12, 6, 12, 8);
     foot->addWidget(m_command);
@@ -238,7 +241,7 @@ void ComparePage::start()
 bool ComparePage::isBusy() const
 {
     return m_run.isRunning() || m_startWaits || m_querier.isRunning()
-        || (m_maps->isVisible() && !m_maps->isDrawn());
+        || (m_maps->isVisible() && m_splitter->sizes().front() > 0 && !m_maps->isDrawn());
 }
 
 bool ComparePage::hasRows() const
@@ -338,7 +341,15 @@ bool ComparePage::eventFilter(QObject* watched, QEvent* event)
     }
     if (watched == m_table->viewport() && event->type() == QEvent::Resize)
         fitName();
+    if (watched == m_splitter && (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest))
+        shareHeight();
     return Page::eventFilter(watched, event);
+}
+
+void ComparePage::resizeEvent(QResizeEvent* event)
+{
+    Page::resizeEvent(event);
+    m_verdict->setPageHeight(height());
 }
 
 /// Names have what the other columns leave, and are whole on half of the page at least: the table scrolls
@@ -367,6 +378,23 @@ void ComparePage::fitName()
         others += m_table->columnWidth(kCount);
     }
     m_table->setColumnWidth(kName, std::max({readable, whole, width - others}));
+}
+
+/// The maps have two fifths, and what they need at least, but not the place of the first rows of the table:
+/// no maps, if too little is left for them. Until the user moves the handle.
+void ComparePage::shareHeight()
+{
+    const int height = m_splitter->height() - m_splitter->handleWidth();
+    if (m_splitter->property(kChosen).toBool() || m_table->isHidden() || height <= 0)
+        return;
+    m_table->setMinimumHeight(m_table->horizontalHeader()->height()
+        + kLeastRows * m_table->verticalHeader()->defaultSectionSize()
+        + m_table->horizontalScrollBar()->sizeHint().height() + 2 * m_table->frameWidth());
+    const int least = m_maps->minimumSizeHint().height();
+    const int room = height - m_tablePart->minimumSizeHint().height();
+    const int wanted = std::max(least, static_cast<int>(height * kMapShare));
+    const int maps = room < least ? 0 : std::min(wanted, room);
+    m_splitter->setSizes({maps, height - maps});
 }
 
 void ComparePage::goToDifference(int step)
@@ -404,7 +432,7 @@ void ComparePage::updateEmpty()
     m_table->setVisible(rows);
     m_tablePart->setMaximumHeight(rows ? QWIDGETSIZE_MAX : m_tablePart->sizeHint().height());
     if (appears)
-        m_splitter->setSizes({kMapShare, kTableShare});
+        shareHeight();
     if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to compare it with another one."));
     else if (m_run.isRunning() || m_run.error())

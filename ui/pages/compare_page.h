@@ -49,6 +49,7 @@ public:
 protected:
     void showCheckpoint() override;
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     QWidget* makeTablePart();
@@ -62,6 +63,7 @@ private:
     /// Lists the options, or folds them, if this is their row.
     bool toggleOptions(const QModelIndex& at);
     void fitName();
+    void shareHeight();
     void updateCommand();
     void updateEmpty();
     QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);

@@ -11,6 +11,8 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -18,7 +20,9 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kSteps = 1000;
+constexpr int kMinCauseLines = 2;
 constexpr int kMaxCauseLines = 6;
+constexpr int kPageShare = 10; ///< of the page's height, for the causes
 constexpr int kMaxEvidence = 8;
 
 QString sideText(DiffSide side)
@@ -177,8 +181,16 @@ void VerdictPanel::fit()
         return;
     const int width = std::max(100, m_scroll->viewport()->width());
     const int wanted = m_causes->heightForWidth(width) + 2;
-    m_scroll->setFixedHeight(std::min(wanted, kMaxCauseLines * m_causes->fontMetrics().lineSpacing()));
+    const int line = m_causes->fontMetrics().lineSpacing();
+    const int room = std::clamp(m_pageHeight / kPageShare, kMinCauseLines * line, kMaxCauseLines * line);
+    m_scroll->setFixedHeight(std::min(wanted, room));
     m_scroll->setFocusPolicy(wanted > m_scroll->height() ? Qt::StrongFocus : Qt::NoFocus);
+}
+
+void VerdictPanel::setPageHeight(int height)
+{
+    m_pageHeight = height;
+    fit();
 }
 
 void VerdictPanel::resizeEvent(QResizeEvent* event)

@@ -22,6 +22,8 @@ public:
     /// Shows the current state of the run.
     void show(const CompareRun& run);
     [[nodiscard]] QString headline() const;
+    /// The height of the page that it is on: in a low one the causes have fewer lines before they scroll.
+    void setPageHeight(int height);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -35,6 +37,7 @@ private:
     Theme& m_theme;
     Severity m_severity = Severity::Info;
     bool m_good = false;
+    int m_pageHeight = 0;
     QLabel* m_icon;
     QLabel* m_headline;
     QLabel* m_facts;
