@@ -2,6 +2,7 @@
 #include "core/tensor/comparison.h"
 
 #include "core/tensor/convert.h"
+#include "core/tensor/different_elements.h"
 #include "core/tensor/element_io.h"
 #include "core/tensor/statistics.h"
 
@@ -136,6 +137,13 @@ Comparison ofBlock(const Sides& sides, size_t count, uint64_t firstElement, cons
     return out;
 }
 
+/// Of two dtypes.
+bool isSameValue(double left, double right)
+{
+    return (left == right && std::signbit(left) == std::signbit(right))
+        || (std::isnan(left) && std::isnan(right));
+}
+
 /// Of two dtypes: the values of the wider one as the narrower one has them, to see whether they are
 /// neighbours.
 Comparison ofTwoTypes(
@@ -157,8 +165,7 @@ Comparison ofTwoTypes(
     out.elements = count;
     const DType narrower = itemSize(left.dtype) < itemSize(right.dtype) ? left.dtype : right.dtype;
     for (size_t i = 0; i < count; ++i) {
-        const bool same = a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i]);
-        if (same || (std::isnan(a[i]) && std::isnan(b[i])))
+        if (isSameValue(a[i], b[i]))
             continue;
         out.firstDifferent = std::min(out.firstDifferent, firstElement + i);
         const auto asNarrow = [&](double value) { return elementOf(narrower, value); };
@@ -225,6 +232,85 @@ Comparison plainComparison(
                                         : ofTwoTypes(one, other, firstElement + begin, tolerance);
     }
     return out;
+}
+
+namespace {
+
+constexpr size_t kMaskElements = 64;
+using MaskBytes = std::array<uint8_t, kMaskElements>; ///< 0 or 1 for each element
+
+uint64_t packed(const MaskBytes& bytes)
+{
+    constexpr uint64_t kGather = 0x0102040810204080; // the lowest bits of eight bytes into the highest byte
+    uint64_t out = 0;
+    for (size_t i = 0; i < kMaskElements; i += 8)
+        out |= (loadElement<uint64_t>(bytes.data() + i) * kGather >> 56) << i;
+    return out;
+}
+
+template <class Bits>
+void compareBits(const uint8_t* left, const uint8_t* right, size_t count, MaskBytes& out)
+{
+    const auto differs = [&](size_t i) -> uint8_t {
+        return loadElement<Bits>(left + i * sizeof(Bits)) != loadElement<Bits>(right + i * sizeof(Bits));
+    };
+    if (count == kMaskElements) { // a number that the compiler knows
+        for (size_t i = 0; i < kMaskElements; ++i)
+            out[i] = differs(i);
+        return;
+    }
+    for (size_t i = 0; i < count; ++i)
+        out[i] = differs(i);
+}
+
+void compareValues(const TypedBytes& left, const TypedBytes& right, MaskBytes& out)
+{
+    std::array<std::array<double, kMaskElements>, 2> values{};
+    const std::array<const TypedBytes*, 2> sides{&left, &right};
+    for (const size_t side : {0U, 1U}) {
+        const TypedBytes& from = *sides[side];
+        withElement(from.dtype, [&](auto element) {
+            using Element = decltype(element);
+            for (size_t i = 0; i < from.size(); ++i)
+                values[side][i] = static_cast<double>(Element::load(from.bytes.data() + i * Element::kBytes));
+        });
+    }
+    for (size_t i = 0; i < left.size(); ++i)
+        out[i] = isSameValue(values[0][i], values[1][i]) ? 0 : 1;
+}
+
+} // namespace
+
+uint64_t differentElements(const TypedBytes& left, const TypedBytes& right)
+{
+    MaskBytes out{};
+    const uint8_t* one = left.bytes.data();
+    const uint8_t* other = right.bytes.data();
+    const size_t item = itemSize(left.dtype);
+    if (left.dtype != right.dtype) {
+        compareValues(left, right, out);
+        return packed(out);
+    }
+    if (std::memcmp(one, other, left.bytes.size()) == 0)
+        return 0;
+    switch (item) {
+    case 1:
+        compareBits<uint8_t>(one, other, left.size(), out);
+        break;
+    case 2:
+        compareBits<uint16_t>(one, other, left.size(), out);
+        break;
+    case 4:
+        compareBits<uint32_t>(one, other, left.size(), out);
+        break;
+    case 8:
+        compareBits<uint64_t>(one, other, left.size(), out);
+        break;
+    default:
+        for (size_t i = 0; i < left.size(); ++i)
+            out[i] = std::memcmp(one + i * item, other + i * item, item) == 0 ? 0 : 1;
+    }
+    return packed(out);
 }
 
 } // namespace shardscope

@@ -13,6 +13,8 @@ namespace shardscope {
 
 namespace {
 
+using Ranges = std::vector<std::pair<uint64_t, uint64_t>>; ///< [begin, end)
+
 /// The elements of one side that its rule needs, as numbers. Empty if the optimizer has no such state.
 struct StepInputs {
     std::vector<double> weights;
@@ -84,6 +86,11 @@ DiffPiece& DiffPiece::operator+=(const DiffPiece& further)
     for (size_t i = 0; i < missing.size(); ++i) {
         for (const size_t side : {0U, 1U})
             missing[i][side] = missing[i][side] || further.missing[i][side];
+    }
+    for (size_t i = 0; i < runs.size(); ++i) {
+        runs[i].different.append(further.runs[i].different);
+        for (const size_t side : {0U, 1U})
+            runs[i].lacking[side].append(further.runs[i].lacking[side]);
     }
     if (steps && further.steps)
         *steps += *further.steps;
@@ -203,8 +210,7 @@ Status DiffReader::compareState(const Piece& piece, size_t i, Buffers& buffers, 
         return same ? Status() : comparePresent(piece, i, out);
     const std::vector<uint8_t>& left = buffers.bytes[0].back();
     const std::vector<uint8_t>& right = buffers.bytes[1].back();
-    out.states[i]
-        = m_backend.comparison({state.leftType, left}, {state.rightType, right}, begin, m_tolerance);
+    compareElements({state.leftType, left}, {state.rightType, right}, begin, i, out);
     if (state.left != "fp32" && (state.left != "weight" || state.isCopy))
         return {};
     out.weights = out.states[i];
@@ -214,31 +220,54 @@ Status DiffReader::compareState(const Piece& piece, size_t i, Buffers& buffers, 
     return {};
 }
 
+void DiffReader::compareElements(
+    const TypedBytes& left, const TypedBytes& right, uint64_t begin, size_t i, DiffPiece& out) const
+{
+    const Comparison found = m_backend.comparison(left, right, begin, m_tolerance);
+    out.states[i] += found;
+    out.runs[i].different.append(differentRuns(left, right, begin, found));
+}
+
 Status DiffReader::comparePresent(const Piece& piece, size_t i, DiffPiece& out) const
 {
     const auto& [param, begin, end] = piece;
     const PairedState& state = param.states[i];
     std::array<std::vector<uint8_t>, 2> bytes;
-    std::vector<std::pair<uint64_t, uint64_t>> holes{{end, end}};
+    std::array<Ranges, 2> lacking;
+    bool isKnown = true;
     for (const size_t side : {0U, 1U}) {
         const ParamId id = side == 0 ? param.left : param.right;
-        if (m_sides[side]->transposedOrder(id))
-            return {}; // each element would be a read of its own
+        if (m_sides[side]->transposedOrder(id)) { // each element would be a read of its own
+            isKnown = false;
+            continue;
+        }
         bytes[side].resize((end - begin) * itemSize(side == 0 ? state.leftType : state.rightType));
-        const auto missing = readPresentElements(
+        auto missing = readPresentElements(
             m_files, *m_sides[side], {id, side == 0 ? state.left : state.right, begin, end}, bytes[side]);
-        if (!missing)
-            return missing.error().code == ErrorCode::Cancelled ? forward(missing.error()) : Status();
-        holes.insert(holes.end(), missing->begin(), missing->end());
+        if (missing)
+            lacking[side] = std::move(*missing);
+        else if (missing.error().code == ErrorCode::Cancelled)
+            return forward(missing.error());
+        else
+            isKnown = false;
     }
+    Ranges holes{{end, end}};
+    for (const size_t side : {0U, 1U}) {
+        if (!isKnown && out.missing[i][side])
+            lacking[side] = {{begin, end}};
+        for (const auto& [from, to] : lacking[side])
+            out.runs[i].lacking[side].add(from, to, to - from);
+        holes.insert(holes.end(), lacking[side].begin(), lacking[side].end());
+    }
+    if (!isKnown)
+        return {};
     std::ranges::sort(holes);
     const TypedBytes left{state.leftType, bytes[0]};
     const TypedBytes right{state.rightType, bytes[1]};
     uint64_t at = begin;
     for (const auto& [from, to] : holes) {
         if (from > at)
-            out.states[i] += m_backend.comparison(
-                left.part(at - begin, from - at), right.part(at - begin, from - at), at, m_tolerance);
+            compareElements(left.part(at - begin, from - at), right.part(at - begin, from - at), at, i, out);
         at = std::max(at, to);
     }
     return {};
@@ -270,6 +299,7 @@ Result<DiffPiece> DiffReader::read(
     DiffPiece out;
     out.states.resize(param.states.size());
     out.missing.resize(param.states.size());
+    out.runs.resize(param.states.size());
     if (!param.isPaired() || !param.sameShape || begin == end)
         return out;
     const Piece piece{param, begin, end};
@@ -317,6 +347,12 @@ void write(WireWriter& out, const DiffPiece& piece)
 {
     writeList(out, piece.states);
     writeList(out, piece.missing);
+    out.number(piece.runs.size());
+    for (const DiffPiece::Runs& runs : piece.runs) {
+        write(out, runs.different);
+        write(out, runs.lacking[0]);
+        write(out, runs.lacking[1]);
+    }
     out.plain(piece.weights);
     out.number(piece.steps ? 1 : 0);
     if (piece.steps)
@@ -329,6 +365,13 @@ void read(WireReader& in, DiffPiece& out)
 {
     out.states = readList<Comparison>(in);
     out.missing = readList<std::array<bool, 2>>(in);
+    const uint64_t count = in.count();
+    for (uint64_t i = 0; i < count && in.isGood(); ++i) {
+        DiffPiece::Runs& runs = out.runs.emplace_back();
+        read(in, runs.different);
+        read(in, runs.lacking[0]);
+        read(in, runs.lacking[1]);
+    }
     out.weights = in.plain<Comparison>();
     if (in.number() != 0)
         out.steps = in.plain<StepComparison>();

@@ -3,6 +3,7 @@
 
 #include "core/base/job_context.h"
 #include "core/base/wire.h"
+#include "core/compare/diff/diff_regions.h"
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/state_scalars.h"
 #include "core/compute/compute_backend.h"
@@ -27,6 +28,11 @@ struct StepComparison {
 struct DiffPiece {
     std::vector<Comparison> states; ///< as PairedParam::states
     std::vector<std::array<bool, 2>> missing; ///< as PairedParam::states: elements that a side does not have
+    struct Runs {
+        ElementRuns different;
+        std::array<ElementRuns, 2> lacking; ///< by side
+    };
+    std::vector<Runs> runs; ///< as PairedParam::states
     Comparison weights; ///< of the masters, or else of the weights
     /// Of no elements, and so without the length of a step, where all states are equal: then its steps are.
     std::optional<StepComparison> steps;
@@ -65,6 +71,8 @@ private:
     Result<std::vector<uint8_t>> load(size_t side, const StateRange& range, DType dtype) const;
     /// Number `i` of the paired states.
     Status compareState(const Piece& piece, size_t i, Buffers& buffers, DiffPiece& out) const;
+    void compareElements(
+        const TypedBytes& left, const TypedBytes& right, uint64_t begin, size_t i, DiffPiece& out) const;
     /// The same of the elements that both sides have, if they do not have all.
     Status comparePresent(const Piece& piece, size_t i, DiffPiece& out) const;
     [[nodiscard]] uint64_t staleCopies(size_t side, const Piece& piece, const Buffers& buffers) const;

@@ -292,6 +292,10 @@ private:
     {
         bool lostOnBoth = false;
         for (size_t i = 0; m_any && i < m_param.states.size(); ++i) {
+            DiffPiece::Runs& runs = m_sum.runs[i];
+            m_out.regions.add(
+                {m_param.left, m_param.right, 0, std::move(runs.different), std::move(runs.lacking)},
+                {m_param.states[i].left, m_param.states[i].right});
             const Comparison& values = m_sum.states[i];
             const PairedState& state = m_param.states[i];
             const auto [left, right] = m_sum.missing[i];

@@ -6,6 +6,7 @@
 
 #include "core/base/job_context.h"
 #include "core/base/place.h"
+#include "core/compare/diff/diff_regions.h"
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/state_scalars.h"
 #include "core/compute/workers.h"
@@ -101,6 +102,9 @@ struct StateDiff {
     uint64_t scalars = 0;
     NotCompared notCompared;
     std::vector<ParamDifference> params; ///< with differences, most important first
+    /// Where the states of `params` differ, and where what both sides list was not compared, copies of
+    /// masters included. Not within a tolerance: which bits differ.
+    DiffRegions regions;
     std::vector<ScalarDifference> scalarDifferences;
     /// Parameters with rounded masters that are not their 16-bit copies, equal on both sides or not.
     std::vector<std::string> staleCopiesLeft;
@@ -115,7 +119,8 @@ struct StateDiff {
 
 /// Reads both checkpoints once, piece by piece. Both have the same parallel degrees (inSameDegrees()) and a
 /// logical model. A state with a missing part on one side, for example of a missing rank, is a difference;
-/// the missing elements are in `notCompared`. Memory: 2 MiB per state and job, and the differences.
+/// the missing elements are in `notCompared`. Memory: 2 MiB per state and job, and the differences, of which
+/// `regions` has at most 24 MiB and two runs per state.
 /// Unreadable, Cancelled.
 Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
     const DiffOptions& options, JobContext& job);

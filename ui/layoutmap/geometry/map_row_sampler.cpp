@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace shardscope::ui {
 
@@ -24,7 +25,7 @@ MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometr
     , m_x(columns.x)
 {
     if (m_style.mode == MapColourMode::Difference && m_style.differences)
-        m_marks = m_style.differences->ofState(source.state().name);
+        m_isCompared = m_style.differences->ofState(source.state().name) != nullptr;
     const int64_t visible = std::clamp<int64_t>(geometry.contentWidth() - columns.x, 0, columns.width);
     m_pixels.resize(static_cast<size_t>(visible));
     if (source.hasEqualRows()) {
@@ -42,7 +43,13 @@ std::span<const MapPixel> MapRowSampler::sample(const MapRange& rows)
     if (m_columns.empty()) {
         sampleCells(row);
     } else {
-        sampleColumns(row);
+        sampleColumns(row, rows);
+    }
+    // Where all rows are alike, theirs are neighbours in the parameter.
+    const bool isUniform = !m_isCompared || std::has_single_bit(m_style.differences->present);
+    for (uint64_t other = rows.begin; !isUniform && m_columns.empty() && other < rows.end; ++other) {
+        if (other != row)
+            addDifferences(static_cast<uint32_t>(other));
     }
     markFindings(rows, 0, static_cast<int>(m_pixels.size()));
     markFindingEdges(rows);
@@ -71,6 +78,11 @@ uint32_t MapRowSampler::chooseRow(const MapRange& rows) const
 
 QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
 {
+    return fillOf(cell, rank, markOf(cell));
+}
+
+QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank, DifferenceMark mark) const
+{
     QRgb fill = m_palette.padding;
     if (const FileRows* files = m_source.files(); files && cell.kind == CellKind::Param) {
         return m_palette.hues[FileRows::hueOf(files->extentAt(rank, cell.begin).state)];
@@ -79,7 +91,7 @@ QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
         return fill;
     }
     if (m_style.mode == MapColourMode::Difference) {
-        fill = differenceColour(m_palette, markOf(cell), m_style.differences && m_style.differences->isRight);
+        fill = differenceColour(m_palette, mark, m_style.differences && m_style.differences->isRight);
     }
     if (m_style.mode == MapColourMode::Rank) {
         fill = m_palette.hues[rank % m_palette.hues.size()];
@@ -109,15 +121,18 @@ bool MapRowSampler::isDimmed(const MapCell& cell) const
         || (cell.param != kNoParam && !isMarked(m_style.lit, cell.param));
 }
 
-DifferenceMark MapRowSampler::markOf(const MapCell& cell) const
+DifferenceMark MapRowSampler::markOf(const MapCell& cell, uint64_t elements) const
 {
     if (m_style.mode == MapColourMode::Difference && cell.kind == CellKind::PaddingStored)
         return m_style.differences && m_style.differences->padding ? DifferenceMark::Values
                                                                    : DifferenceMark::Equal;
     if (m_style.mode != MapColourMode::Difference || cell.param == kNoParam)
         return DifferenceMark::Equal;
-    return m_marks != nullptr && index(cell.param) < m_marks->size() ? (*m_marks)[index(cell.param)]
-                                                                     : DifferenceMark::NotCompared;
+    return m_isCompared
+        ? m_style.differences
+              ->ofPiece(cell.param, m_source.state().name, cell.paramOffset, cell.paramOffset + elements)
+              .mark
+        : DifferenceMark::NotCompared;
 }
 
 void MapRowSampler::findColumns()
@@ -132,19 +147,22 @@ void MapRowSampler::findColumns()
             return;
         }
         column.paramElements = m_source.checkpoint().params[index(column.cell.param)].elements;
-        column.fill = fillOf(column.cell, 0);
+        column.mark = markOf(column.cell);
+        column.fill = fillOf(column.cell, 0, column.mark);
+        column.hasPieces = m_isCompared && !m_style.differences->isUniform(column.cell.param);
         pixel = std::max(m_geometry.scale().leftEdge(column.cell.end), pixel + 1);
         m_columns.push_back(column);
     }
 }
 
-void MapRowSampler::sampleColumns(uint32_t row)
+void MapRowSampler::sampleColumns(uint32_t row, const MapRange& rows)
 {
     CellKind whole = CellKind::Param;
     if (m_source.anyMissing(row, row + 1)) {
         whole = m_source.cellAt(row, m_geometry.elementAt(m_x)).kind;
         if (whole == CellKind::Missing) {
-            paintRun({.kind = whole, .begin = 0, .end = m_geometry.columns()}, m_palette.missing);
+            paintRun({.kind = whole, .begin = 0, .end = m_geometry.columns()}, m_palette.missing,
+                DifferenceMark::Equal);
             return;
         }
     } else if (m_source.state().perRank[row].elements < m_geometry.columns()) {
@@ -160,14 +178,19 @@ void MapRowSampler::sampleColumns(uint32_t row)
             = std::min(slice, column.paramElements - std::min(before, column.paramElements));
         cell.kind = whole;
         cell.end = cell.begin + payload;
-        if (payload > 0) {
-            paintRun(cell, byRank ? fillOf(cell, row) : column.fill);
+        if (payload > 0 && column.hasPieces) { // the rows have consecutive elements
+            const uint64_t last = std::min(slice * rows.end, column.paramElements);
+            cell.paramOffset = slice * rows.begin;
+            const DifferenceMark mark = markOf(cell, last - cell.paramOffset);
+            paintRun(cell, fillOf(cell, row, mark), mark);
+        } else if (payload > 0) {
+            paintRun(cell, byRank ? fillOf(cell, row, column.mark) : column.fill, column.mark);
         }
         if (payload < slice) {
             paintRun({.kind = whole == CellKind::Param ? CellKind::PaddingStored : whole,
                          .begin = cell.end,
                          .end = cell.begin + slice},
-                m_palette.padding);
+                m_palette.padding, markOf({.kind = CellKind::PaddingStored}, 0));
         }
     }
 }
@@ -178,7 +201,8 @@ void MapRowSampler::sampleCells(uint32_t row)
     for (int64_t pixel = m_x; pixel < end;) {
         const auto cell = m_source.cellAt(row, m_geometry.elementAt(pixel));
         if (cell.kind != CellKind::Outside) {
-            paintRun(cell, fillOf(cell, m_source.placeOf(row, cell.begin).rank));
+            const DifferenceMark mark = markOf(cell);
+            paintRun(cell, fillOf(cell, m_source.placeOf(row, cell.begin).rank, mark), mark);
         }
         const int64_t next = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);
         if (m_source.files() && cell.kind == CellKind::Param) {
@@ -191,7 +215,25 @@ void MapRowSampler::sampleCells(uint32_t row)
     }
 }
 
-void MapRowSampler::paintRun(const MapCell& cell, QRgb fill)
+void MapRowSampler::addDifferences(uint32_t row)
+{
+    const int64_t end = m_x + static_cast<int64_t>(m_pixels.size());
+    for (int64_t pixel = m_x; pixel < end;) {
+        const auto cell = m_source.cellAt(row, m_geometry.elementAt(pixel));
+        const int64_t next = std::min(end, std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1));
+        const DifferenceMark mark = cell.kind == CellKind::Param ? markOf(cell) : DifferenceMark::Equal;
+        for (; mark != DifferenceMark::Equal && pixel < next; ++pixel) {
+            MapPixel& shown = m_pixels[static_cast<size_t>(pixel - m_x)];
+            if (shown.kind != CellKind::Param || worseMark(shown.mark, mark) == shown.mark)
+                continue;
+            shown.mark = mark;
+            shown.fill = fillOf(cell, m_source.placeOf(row, cell.begin).rank, mark);
+        }
+        pixel = next;
+    }
+}
+
+void MapRowSampler::paintRun(const MapCell& cell, QRgb fill, DifferenceMark mark)
 {
     const int64_t left = m_geometry.scale().leftEdge(cell.begin) - m_x;
     const int64_t right = m_geometry.scale().leftEdge(cell.end) - m_x;
@@ -200,27 +242,26 @@ void MapRowSampler::paintRun(const MapCell& cell, QRgb fill)
     if (isDimmed(cell)) {
         flags |= MapPixel::Dimmed;
     }
-    const DifferenceMark differs = markOf(cell);
     const bool narrow = right - left < kNarrowestFragment;
     if (narrow) {
         flags |= MapPixel::Merged;
     }
     for (int64_t x = std::max<int64_t>(left, 0); x < std::min(right, count); ++x) {
-        m_pixels[static_cast<size_t>(x)] = {.fill = fill, .kind = cell.kind, .flags = flags, .mark = differs};
+        m_pixels[static_cast<size_t>(x)] = {.fill = fill, .kind = cell.kind, .flags = flags, .mark = mark};
     }
     if (narrow) {
         return;
     }
-    const auto mark = [&](int64_t x, MapPixel::Flag flag) {
+    const auto set = [&](int64_t x, MapPixel::Flag flag) {
         if (x >= 0 && x < count) {
             m_pixels[static_cast<size_t>(x)].flags |= flag;
         }
     };
-    mark(left, MapPixel::Start);
-    mark(right - 1, MapPixel::End);
+    set(left, MapPixel::Start);
+    set(right - 1, MapPixel::End);
     if (cell.shared && right - left >= 6) {
-        mark(left, MapPixel::SharedEdge);
-        mark(left + 2, MapPixel::SharedEdge);
+        set(left, MapPixel::SharedEdge);
+        set(left + 2, MapPixel::SharedEdge);
     }
 }
 

@@ -62,7 +62,7 @@ public:
         MapStyle style, const MapColumns& columns);
 
     /// The pixels of the rows that share a pixel row: the middle row, or a missing one; the worst
-    /// finding of all.
+    /// finding and the worst difference of all.
     std::span<const MapPixel> sample(const MapRange& rows);
 
     /// The colour of a cell before patterns: its class, name, layer or rank in the current mode; of files,
@@ -75,15 +75,25 @@ private:
         MapCell cell;
         uint64_t paramElements = 0;
         QRgb fill = 0;
+        DifferenceMark mark = DifferenceMark::Equal;
+        bool hasPieces = false; ///< that differ in their marks
     };
 
     [[nodiscard]] uint32_t chooseRow(const MapRange& rows) const;
     void findColumns();
     void sampleCells(uint32_t row);
-    void sampleColumns(uint32_t row);
+    void sampleColumns(uint32_t row, const MapRange& rows);
+    /// Over the pixels of another row: those of elements whose difference is worse.
+    void addDifferences(uint32_t row);
     [[nodiscard]] bool isDimmed(const MapCell& cell) const;
-    [[nodiscard]] DifferenceMark markOf(const MapCell& cell) const;
-    void paintRun(const MapCell& cell, QRgb fill);
+    /// `elements`: as many as the cell has, or more of the same parameter.
+    [[nodiscard]] DifferenceMark markOf(const MapCell& cell, uint64_t elements) const;
+    [[nodiscard]] DifferenceMark markOf(const MapCell& cell) const
+    {
+        return markOf(cell, cell.end - cell.begin);
+    }
+    [[nodiscard]] QRgb fillOf(const MapCell& cell, uint32_t rank, DifferenceMark mark) const;
+    void paintRun(const MapCell& cell, QRgb fill, DifferenceMark mark);
     void markFindings(const MapRange& rows, int begin, int end);
     void markFindingEdges(const MapRange& rows);
     [[nodiscard]] int8_t severityOf(const MapRange& rows, int begin, int end) const;
@@ -92,7 +102,7 @@ private:
     const MapGeometry& m_geometry;
     const MapPalette& m_palette;
     MapStyle m_style;
-    const std::vector<DifferenceMark>* m_marks = nullptr; ///< of the state shown; null: not compared
+    bool m_isCompared = false; ///< the colours are those of differences, and the state was compared
     int64_t m_x;
     std::vector<MapPixel> m_pixels;
     std::vector<Column> m_columns;

@@ -23,6 +23,38 @@ bool isSplitByRows(const FlatUnit& unit)
     return unit.kind == UnitKind::Whole && unit.partition.ranks() > 1;
 }
 
+/// "differs in 5 of 768 elements, by up to 0.01": all elements of a state.
+QString valuesText(const StateDifference& difference)
+{
+    const Comparison& values = difference.values;
+    const auto count = [](uint64_t number) { return countText(number); };
+    if (values.notFinite > 0) {
+        return MapText::tr("differs in %1 of %2 elements, %3 of them NaN or infinite")
+            .arg(count(values.different), count(values.elements), count(values.notFinite));
+    }
+    const auto words = values.different == values.lastBit
+        ? MapText::tr("differs in the last bit of %1 of %2 elements, by up to %3")
+        : MapText::tr("differs in %1 of %2 elements, by up to %3");
+    return words.arg(count(values.different), count(values.elements), differenceText(values.maxAbsolute));
+}
+
+/// "not compared: the right side lacks 96 of 192 elements".
+QString notComparedText(const MarkedPiece& piece, uint64_t elements, bool isRight)
+{
+    const uint64_t left = isRight ? piece.lackingThere : piece.lackingHere;
+    const uint64_t right = isRight ? piece.lackingHere : piece.lackingThere;
+    if (left + right == 0) {
+        return MapText::tr("not compared");
+    }
+    const QString side = left > 0 && right > 0 ? MapText::tr("both sides lack")
+        : left > 0                             ? MapText::tr("the left side lacks")
+                                               : MapText::tr("the right side lacks");
+    const uint64_t most = std::max(left, right);
+    return most >= elements
+        ? MapText::tr("not compared: %1 these elements").arg(side)
+        : MapText::tr("not compared: %1 %2 of %3 elements").arg(side, countText(most), countText(elements));
+}
+
 /// "dp 3", or how it is stored if no rank has it.
 QString holderOf(const MapSource& source, const MapCell& cell, const MapSource::Place& place)
 {
@@ -144,18 +176,21 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
     if (cell.param == kNoParam || cell.kind != CellKind::Param) {
         return {};
     }
-    const auto* marks = differences.ofState(source.stateAt(cell.begin).name);
-    switch (marks != nullptr && index(cell.param) < marks->size() ? (*marks)[index(cell.param)]
-                                                                  : DifferenceMark::NotCompared) {
+    const std::string& state = source.stateAt(cell.begin).name;
+    const uint64_t end = cell.paramOffset + (cell.end - cell.begin);
+    const MarkedPiece piece = differences.ofPiece(cell.param, state, cell.paramOffset, end);
+    const auto* found = differences.valuesOf(cell.param, state);
+    switch (piece.mark) {
     case DifferenceMark::Equal:
-        return tr("equal");
+        return found == nullptr ? tr("equal") : tr("equal here; elsewhere it %1").arg(valuesText(*found));
     case DifferenceMark::NotCompared:
-        return tr("not compared");
+        return notComparedText(piece, end - cell.paramOffset, differences.isRight);
     case DifferenceMark::OtherState:
-        return inStates(tr("equal, but differs"), differences.differentStates(cell.param));
+        return inStates(
+            tr("equal, but differs"), differences.differentStates(cell.param, cell.paramOffset, end));
     case DifferenceMark::OneSide: {
-        const ParamDifference* found = differences.params[index(cell.param)];
-        if (found != nullptr && found->param.isPaired() && !found->param.sameShape) {
+        const ParamDifference* param = differences.params[index(cell.param)];
+        if (param != nullptr && param->param.isPaired() && !param->param.sameShape) {
             return tr("has another shape on the other side");
         }
         return differences.isRight ? tr("only right") : tr("only left");
@@ -164,19 +199,20 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
     case DifferenceMark::Values:
         break;
     }
-    const StateDifference* found = differences.valuesOf(cell.param, source.stateAt(cell.begin).name);
     if (found == nullptr) {
         return tr("differs");
     }
-    const Comparison& values = found->values;
-    if (values.notFinite > 0) {
-        return tr("differs in %1 of %2 elements, %3 of them NaN or infinite")
-            .arg(count(values.different), count(values.elements), count(values.notFinite));
+    QString words = valuesText(*found);
+    const bool isAll = piece.different.count == found->values.different
+        && end - cell.paramOffset == found->values.elements;
+    if (!piece.isWhole && !isAll) {
+        words += (piece.different.isExact ? tr("; here in %1 of %2") : tr("; here in up to %1 of %2"))
+                     .arg(count(piece.different.count), count(end - cell.paramOffset));
     }
-    const auto words = values.different == values.lastBit
-        ? tr("differs in the last bit of %1 of %2 elements, by up to %3")
-        : tr("differs in %1 of %2 elements, by up to %3");
-    return words.arg(count(values.different), count(values.elements), differenceText(values.maxAbsolute));
+    if (piece.lackingHere + piece.lackingThere > 0) {
+        words += QStringLiteral("; ") + notComparedText(piece, end - cell.paramOffset, differences.isRight);
+    }
+    return words;
 }
 
 QString MapText::tooltip(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)

@@ -21,7 +21,8 @@ public:
     /// The same in one line, for the status bar and QAccessible; the differences come first.
     static QString sentence(
         const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
-    /// "differs in 12 of 16 elements, by up to 0.00248", "equal": of the whole parameter's state.
+    /// "differs in 12 of 16 elements, by up to 0.00248; here in 3 of 4", "equal": of all elements of the
+    /// parameter's state, and of those in the cell.
     static QString difference(
         const MapSource& source, const MapCell& cell, const DifferenceMarks& differences);
     /// Of a file: its name, a place in it and its sum.
