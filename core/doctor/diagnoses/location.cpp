@@ -260,13 +260,31 @@ bool isStaging(const std::string& name)
     return name.starts_with("tmp-") || name.starts_with("tmp_") || name.ends_with(".tmp");
 }
 
+/// The last number in the name of a tag, by which tags are ordered (tagLess()); empty if it has none.
+std::string_view numberOf(std::string_view tag)
+{
+    constexpr std::string_view kDigits = "0123456789";
+    const size_t last = tag.find_last_of(kDigits);
+    if (last == std::string_view::npos)
+        return {};
+    const size_t before = tag.find_last_not_of(kDigits, last);
+    const size_t first = before == std::string_view::npos ? 0 : before + 1;
+    return tag.substr(first, last + 1 - first);
+}
+
+/// Of the same step, such as a universal copy.
+bool areOfOneStep(std::string_view a, std::string_view b)
+{
+    return !numberOf(a).empty() && numberOf(a) == numberOf(b);
+}
+
 Status findNewerTag(const CheckContext& context, FindingSink& sink)
 {
     const Discovery& found = context.found;
     if (found.latest && !found.tag.empty() && *found.latest == found.tag) {
         const auto at = std::find(found.tags.begin(), found.tags.end(), found.tag);
         for (auto tag = at; tag != found.tags.end(); ++tag) {
-            if (tag != at)
+            if (tag != at && !areOfOneStep(*tag, found.tag))
                 sink.add(Severity::Info, "there is a newer tag than the one that `latest` names", {},
                     {"`latest` names `" + toValidUtf8(found.tag) + "`",
                         "there is `" + toValidUtf8(*tag) + "`"});

@@ -63,6 +63,8 @@ TEST_CASE("R4: a tag newer than the pointer's, and a folder of an unfinished sav
     spill(run / "latest", "global_step3");
     CHECK(findingOf(check(run), "newer-tag") != nullptr);
     spill(run / "latest", "global_step6");
+    fs::copy(run / "global_step6", run / "global_step6_universal", fs::copy_options::recursive);
+    CHECK(findingOf(check(run), "newer-tag") == nullptr); // of the same step
     fs::create_directory(run / "tmp-checkpoint-7");
     CHECK(findingOf(check(run), "newer-tag") != nullptr);
 }
