@@ -464,4 +464,36 @@ std::vector<HealthAlarm> findAlarms(const std::vector<TagHealth>& tags)
     return out;
 }
 
+size_t countWrong(const std::vector<HealthAlarm>& alarms)
+{
+    return alarms.size() - static_cast<size_t>(std::ranges::count(alarms, kNotRead, &HealthAlarm::code));
+}
+
+bool wasRead(const TagHealth& tag)
+{
+    return std::ranges::any_of(tag.layers, [](const HealthRow& row) {
+        return std::ranges::any_of(row.states, [](const StateHealth& state) { return state.read > 0; });
+    });
+}
+
+std::string notJudgedText(const TagHealth& tag)
+{
+    bool hasStates = false;
+    bool hasUpdates = false;
+    NoUpdate why = NoUpdate::Known;
+    for (const HealthRow& row : tag.layers) {
+        for (const StateHealth& state : row.states)
+            hasStates = hasStates || !isWeightState(state.state);
+        hasUpdates = hasUpdates || row.updated > 0;
+        if (row.noUpdate != NoUpdate::Known && row.noUpdate != NoUpdate::Frozen)
+            why = row.noUpdate;
+    }
+    if (!wasRead(tag))
+        return "weights and moments: no values can be read";
+    if (!hasStates)
+        return "updates and moments: there are no optimizer states";
+    return hasUpdates || why == NoUpdate::Known ? std::string()
+                                                : "updates: " + std::string(noUpdateText(why));
+}
+
 } // namespace shardscope

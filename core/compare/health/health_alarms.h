@@ -38,4 +38,15 @@ struct HealthAlarm {
 /// are not known are not judged.
 std::vector<HealthAlarm> findAlarms(const std::vector<TagHealth>& tags);
 
+/// How many of them say that something looks wrong: all but kNotRead.
+size_t countWrong(const std::vector<HealthAlarm>& alarms);
+
+/// Whether any value of the tag could be read.
+bool wasRead(const TagHealth& tag);
+
+/// What of a tag is not judged because the tag does not have it, with the reason: "updates and moments: there
+/// are no optimizer states". Without a full stop; empty if everything was judged. What cannot be read has
+/// alarms (kNotRead), too.
+std::string notJudgedText(const TagHealth& tag);
+
 } // namespace shardscope

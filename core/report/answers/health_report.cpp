@@ -278,10 +278,13 @@ void writeHealthText(const TextSink& sink, const TextStyle& style, const HealthA
     for (const HealthAlarm& alarm : answer.alarms)
         sink(fmt::format(
             "{} {}: {}\n", severityName(alarm.severity), printable(alarm.tag), printable(alarm.text)));
-    if (answer.alarms.empty())
-        sink(answer.hasHistory
-                ? "Nothing looks wrong in what was read.\n"
-                : "Nothing looks wrong in this tag alone; --history compares it with the others.\n");
+    const std::string notJudged = notJudgedText(answer.tag);
+    if (!notJudged.empty())
+        sink("Cannot be judged: " + notJudged + ".\n");
+    const bool isWhole = answer.alarms.empty() && notJudged.empty() && !answer.hasHistory;
+    if (countWrong(answer.alarms) == 0 && wasRead(answer.tag))
+        sink(isWhole ? "Nothing looks wrong in this tag alone; --history compares it with the others.\n"
+                     : "Nothing looks wrong in what was read.\n");
 }
 
 } // namespace shardscope

@@ -157,6 +157,30 @@ TEST_CASE("what cannot be judged is named or left out, never called sound or wro
     CHECK(findAlarms(run).empty());
 }
 
+TEST_CASE("what a tag does not have, or cannot be read, is said, and is not wrong")
+{
+    TagHealth tag = tagAt(1000);
+    CHECK(notJudgedText(tag).empty());
+    CHECK(wasRead(tag));
+    for (HealthRow& row : tag.layers) {
+        row.updated = 0;
+        row.noUpdate = NoUpdate::UnknownRule;
+    }
+    CHECK(notJudgedText(tag) == "updates: the rule of this optimizer is not known");
+    for (HealthRow& row : tag.layers)
+        row.states.resize(1);
+    CHECK(notJudgedText(tag) == "updates and moments: there are no optimizer states");
+    for (HealthRow& row : tag.layers) {
+        row.states.front().missing = std::exchange(row.states.front().read, 0);
+        row.states.front().count = 0;
+    }
+    CHECK_FALSE(wasRead(tag));
+    CHECK(notJudgedText(tag) == "weights and moments: no values can be read");
+    const auto alarms = findAlarms({tag});
+    CHECK(alarms.size() == tag.layers.size());
+    CHECK(countWrong(alarms) == 0);
+}
+
 TEST_CASE("sums of all samples are those of the statistics, and updates follow from values")
 {
     JobContext job;
