@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/severity_index.h"
 
+#include "core/base/finding_codes.h"
 #include "core/layout/address.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ public:
     void add(const PlacedFindings::Item& item)
     {
         m_level = &m_out.m_levels[static_cast<size_t>(item.finding->severity)];
+        m_isOfAbsence = isOfAbsence(item.finding->code);
         const Place& where = *item.where;
         if (const ParamAddress* param = where.param()) {
             if (isHere(item.param) && (param->state.empty() || concernsState(param->state)))
@@ -71,11 +73,23 @@ private:
         items.resize(kept);
     }
 
+    /// Findings that something is not there mark what is absent, and nothing that is stored.
+    static bool isOfAbsence(std::string_view of)
+    {
+        return of == code::kOptimizerMissing || of == code::kStateMissing || of == code::kSwapMissing;
+    }
+
+    [[nodiscard]] bool isStored(uint32_t rank) const
+    {
+        return rank < m_state.perRank.size() && m_state.perRank[rank].isPresent();
+    }
+
     [[nodiscard]] bool concernsState(std::string_view name) const
     {
-        return name == m_state.name
-            || std::none_of(m_unit.states.begin(), m_unit.states.end(),
-                [name](const UnitState& state) { return state.name == name; });
+        if (name == m_state.name || m_isOfAbsence)
+            return name == m_state.name;
+        return std::none_of(m_unit.states.begin(), m_unit.states.end(),
+            [name](const UnitState& state) { return state.name == name; });
     }
 
     void markRun(uint32_t rank, uint64_t begin, uint64_t end)
@@ -117,7 +131,16 @@ private:
         if (here && share
             && concernsState(
                 address.state.empty() ? std::string_view("fp32") : std::string_view(address.state)))
-            markRun(*share, address.element, address.last());
+            markBuffer(*share, address);
+    }
+
+    /// A missing state is named by its first element.
+    void markBuffer(uint32_t share, const FlatAddress& address)
+    {
+        if (!m_isOfAbsence)
+            markRun(share, address.element, address.last());
+        else if (!isStored(share))
+            markRank(share);
     }
 
     /// The rank of this unit with its shard, present or missing, in that file.
@@ -138,7 +161,7 @@ private:
 
     void markFile(FileId id)
     {
-        if (const auto rank = rankIn(id))
+        if (const auto rank = rankIn(id); rank && !(m_isOfAbsence && isStored(*rank)))
             markRank(*rank);
     }
 
@@ -205,6 +228,7 @@ private:
     const UnitState& m_state;
     SeverityIndex& m_out;
     SeverityIndex::Level* m_level = nullptr;
+    bool m_isOfAbsence = false;
 };
 
 namespace {

@@ -136,7 +136,10 @@ void checkUniversalAgrees(const Reading& reading)
     const Tally own = sampler.tally(0);
     if (own.bad.empty())
         return;
-    const Place where = ParamAddress{out.params[index(own.bad.front())].name, "fp32"};
+    std::vector<Place> parts;
+    for (const ParamId param : own.bad)
+        parts.emplace_back(ParamAddress{out.params[index(param)].name, "fp32"});
+    const Place where = parts.front();
     std::vector<std::string> evidence{std::to_string(own.bad.size()) + " of " + std::to_string(own.sampled)
         + " parameters that were sampled"};
     const auto ranks = convertedRanks(out);
@@ -145,14 +148,16 @@ void checkUniversalAgrees(const Reading& reading)
         evidence.push_back("all " + std::to_string(moved.sampled)
             + " have them where a converter finds them that overlooks round_robin_gradients at "
             + std::to_string(*ranks) + " ranks");
-        return reading.add(code::kUniversalRoundRobin, Severity::Error,
+        reading.add(code::kUniversalRoundRobin, Severity::Error,
             "masters are in the files of other parameters: DeepSpeed's converter overlooked that the run had "
             "round_robin_gradients on",
             where, std::move(evidence));
+    } else {
+        reading.add(code::kUniversalSource, Severity::Error,
+            "masters do not match the model file's copies: they belong to other parameters or another step",
+            where, std::move(evidence));
     }
-    reading.add(code::kUniversalSource, Severity::Error,
-        "masters do not match the model file's copies: they belong to other parameters or another step",
-        where, std::move(evidence));
+    reading.out.findings.back().parts = std::move(parts);
 }
 
 } // namespace shardscope

@@ -71,16 +71,20 @@ Status findModelChanged(const CheckContext& context, FindingSink& sink)
     if (names.unknown.empty() || names.known < names.unknown.size())
         return {};
     const size_t count = names.unknown.size();
+    std::vector<Place> places;
+    for (const std::string& name : names.unknown) {
+        if (const auto param = checkpoint.findParam(name))
+            places.emplace_back(addressOf(checkpoint, *param, "fp32"));
+    }
     if (names.unknown.size() > kMaxNamed)
         names.unknown.resize(kMaxNamed);
-    const auto param = checkpoint.findParam(names.unknown.front());
     sink.add(Severity::Error,
         std::to_string(count)
             + (count == 1 ? " parameter that the optimizer trains is"
                           : " parameters that the optimizer trains are")
             + " not in the model's state dict",
-        param ? Place(addressOf(checkpoint, *param, "fp32")) : Place(model.file->name),
-        std::move(names.unknown));
+        places.empty() ? Place(model.file->name) : places.front(), std::move(names.unknown));
+    sink.setParts(std::move(places));
     return {};
 }
 

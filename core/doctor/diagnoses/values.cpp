@@ -310,26 +310,27 @@ void lookContiguous(const Checkpoint& checkpoint, FindingSink& sink)
 
 void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
 {
-    size_t count = 0;
-    std::optional<ParamAddress> first;
+    std::vector<Place> places;
     std::vector<std::string> named;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::SubGroup)
             continue;
         for (uint32_t i = 0; i < unit.partition.paramCount(); ++i) {
-            if (!endsEarly(unit.partition, i) || ++count > kMaxNamed)
+            if (!endsEarly(unit.partition, i))
                 continue;
-            const ParamAddress address = addressOf(checkpoint, unit.params[i], "fp32");
-            named.push_back(formatAddress(address));
-            first = first.value_or(address);
+            places.emplace_back(addressOf(checkpoint, unit.params[i], "fp32"));
+            if (named.size() < kMaxNamed)
+                named.push_back(places.back().text());
         }
     }
-    if (!first)
+    if (places.empty())
         return;
+    const size_t count = places.size();
     sink.add(Severity::Info,
         std::to_string(count) + (count == 1 ? " parameter ends" : " parameters end")
             + " before the last rank's slice begins",
-        *first, std::move(named));
+        places.front(), std::move(named));
+    sink.setParts(std::move(places));
 }
 
 Status findPaddingStripFailure(const CheckContext& context, FindingSink& sink)
@@ -408,10 +409,12 @@ Status findTiedDiverged(const CheckContext& context, FindingSink& sink)
         if (!comparable)
             continue;
         SHARDSCOPE_TRY(const bool diverged, differ(context, *model.file->content, *left, *right));
-        if (diverged)
-            sink.add(Severity::Error, "the two names of this tied parameter have different values",
-                ParamAddress{std::string(*alias), "weight"},
+        if (diverged) {
+            const ParamAddress where{std::string(*alias), "weight"};
+            sink.add(Severity::Error, "the two names of this tied parameter have different values", where,
                 {"`shared_params` ties it to " + std::string(*owner)});
+            sink.setParts({where, ParamAddress{std::string(*owner), "weight"}});
+        }
     }
     return {};
 }
