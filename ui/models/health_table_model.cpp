@@ -124,8 +124,15 @@ void HealthTableModel::makeColumns()
 
 HealthTableModel::Column HealthTableModel::nameColumn() const
 {
-    Column name(m_content.byParam ? tr("Parameter") : tr("Layer"),
-        [this](uint32_t number) { return toText(row(number).name); });
+    Column name(m_content.byParam ? tr("Parameter") : tr("Layer"), [this](uint32_t number) {
+        const HealthRow& of = row(number);
+        const bool isRead
+            = std::ranges::any_of(of.states, [](const StateHealth& state) { return state.read > 0; });
+        return of.missing() == 0 ? toText(of.name)
+            : isRead             ? tr("%1 · not all read").arg(toText(of.name))
+                                 : tr("%1 · not read").arg(toText(of.name));
+    });
+    name.copy = [this](uint32_t number) { return toText(row(number).name); };
     name.tip = [this](uint32_t number) {
         const HealthRow& of = row(number);
         QString text = toText(of.name) % u'\n' % parametersText(of.parameters) % u", "_s
@@ -234,7 +241,7 @@ int HealthTableModel::severityOf(const HealthRow& of) const
     const std::string layer = m_content.byParam ? healthLayerOf(of.name) : of.name;
     for (size_t i = 0; m_content.alarms != nullptr && i < m_content.alarms->size(); ++i) {
         const HealthAlarm& alarm = (*m_content.alarms)[i];
-        if (alarm.layer == layer)
+        if (alarm.layer == layer && alarm.code != kNotRead)
             out = std::max(out, static_cast<int>(alarm.severity));
     }
     return out;

@@ -128,9 +128,12 @@ void HealthPage::connectParts()
         if (!m_filling)
             showRows();
     });
-    connect(m_alarms, &QListWidget::currentRowChanged, this, &HealthPage::goToAlarm);
-    connect(m_alarms, &QListWidget::itemClicked, this,
-        [this](QListWidgetItem* item) { goToAlarm(m_alarms->row(item)); });
+    const auto goTo = [this](const QListWidgetItem* item) {
+        if (item != nullptr)
+            goToAlarm(item->data(Qt::UserRole).toInt());
+    };
+    connect(m_alarms, &QListWidget::currentItemChanged, this, goTo);
+    connect(m_alarms, &QListWidget::itemClicked, this, goTo);
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
             if (!m_filling && now.isValid())
@@ -232,16 +235,32 @@ void HealthPage::showFacts()
     showRows();
 }
 
+void HealthPage::addAlarm(const HealthAlarm& alarm, int number)
+{
+    const bool isRead = alarm.code != kNotRead;
+    const bool isError = alarm.severity == Severity::Error;
+    const QString text = toText(alarm.tag) % u" · "_s % toText(alarm.text);
+    auto* item = new QListWidgetItem(isRead ? text : tr("Not read: %1").arg(text), m_alarms);
+    item->setIcon(themedIcon(m_context.theme,
+        !isRead       ? u"info"_s
+            : isError ? u"error"_s
+                      : u"warning"_s,
+        !isRead       ? ThemeRole::Info
+            : isError ? ThemeRole::Error
+                      : ThemeRole::Warning));
+    item->setToolTip(item->text());
+    item->setData(Qt::UserRole, number);
+}
+
 void HealthPage::showAlarms(const HealthFacts& facts)
 {
     m_filling = true;
     m_alarms->clear();
-    for (const HealthAlarm& alarm : facts.alarms) {
-        auto* item = new QListWidgetItem(toText(alarm.tag) % u" · "_s % toText(alarm.text), m_alarms);
-        const bool isError = alarm.severity == Severity::Error;
-        item->setIcon(themedIcon(m_context.theme, isError ? u"error"_s : u"warning"_s,
-            isError ? ThemeRole::Error : ThemeRole::Warning));
-        item->setToolTip(item->text());
+    for (const bool wrong : {true, false}) { // what was not read comes last
+        for (size_t i = 0; i < facts.alarms.size(); ++i) {
+            if ((facts.alarms[i].code != kNotRead) == wrong)
+                addAlarm(facts.alarms[i], static_cast<int>(i));
+        }
     }
     m_filling = false;
     constexpr int kMostLines = 5;
@@ -269,10 +288,18 @@ QString HealthPage::summaryText(const HealthFacts& facts) const
     const QString rest = isWhole ? QString()
         : facts.error            ? u' ' % tr("The other tags were not read.")
                                  : u' ' % tr("Reading was stopped: not all tags were read.");
-    if (facts.alarms.size() == 1)
-        return tr("One thing looks wrong:") % rest;
-    if (!facts.alarms.empty())
-        return tr("%1 things look wrong:").arg(facts.alarms.size()) % rest;
+    const size_t wrong = countWrong(facts.alarms);
+    const QString notJudged = toText(notJudgedText(*facts.tag));
+    const QString left
+        = notJudged.isEmpty() ? rest : u' ' % tr("Cannot be judged: %1.").arg(notJudged) % rest;
+    if (wrong == 1)
+        return tr("One thing looks wrong:") % left;
+    if (wrong > 0)
+        return tr("%1 things look wrong:").arg(wrong) % left;
+    if (!wasRead(*facts.tag))
+        return left.trimmed();
+    if (!facts.alarms.empty() || !notJudged.isEmpty())
+        return tr("Nothing looks wrong in what was read.") % left;
     if (isWhole && facts.history.size() > 1)
         return tr("Nothing looks wrong in %1 tags.").arg(facts.history.size());
     const QString alone = tr("Nothing looks wrong in this tag alone.");
@@ -386,7 +413,7 @@ void HealthPage::showCharts()
     for (size_t i = 0; i < values.size(); ++i) {
         const TagHealth& tag = m_facts->history[i];
         const bool isMarked = std::ranges::any_of(m_facts->alarms, [&](const HealthAlarm& alarm) {
-            return alarm.tag == tag.tag
+            return alarm.code != kNotRead && alarm.tag == tag.tag
                 && (alarm.layer.empty() || alarm.layer == (isByParam() ? healthLayerOf(m_chosen) : m_chosen));
         });
         own = tag.tag == m_facts->tag->tag ? static_cast<int>(i) : own;

@@ -49,6 +49,7 @@ private:
     void showFacts();
     void showProgress();
     void showAlarms(const HealthFacts& facts);
+    void addAlarm(const HealthAlarm& alarm, int number);
     [[nodiscard]] QString summaryText(const HealthFacts& facts) const;
     void showRows();
     void showCharts();

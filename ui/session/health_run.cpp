@@ -96,8 +96,9 @@ void readFacts(io::FileSystem& files, const Checkpoint& checkpoint, const Health
 
 bool HealthFacts::hasAlarm(std::string_view layer) const
 {
-    return std::ranges::any_of(alarms,
-        [&](const HealthAlarm& alarm) { return alarm.layer == layer && tag && alarm.tag == tag->tag; });
+    return std::ranges::any_of(alarms, [&](const HealthAlarm& alarm) {
+        return alarm.code != kNotRead && alarm.layer == layer && tag && alarm.tag == tag->tag;
+    });
 }
 
 HealthRun::HealthRun(io::FileSystem& files, QObject* parent)

@@ -10,6 +10,7 @@
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
+#include <QDir>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -241,6 +242,47 @@ private Q_SLOTS:
         ui.window().showPage(PageId::Health);
         QVERIFY(ui.settle());
         QCOMPARE(page->alarmList()->count(), 1); // of the run
+    }
+
+    /// Neither wrong nor sound.
+    void whatWasNotReadIsNotCalledWrong()
+    {
+        WindowFixture ui;
+        const QString lost = copiedSample("zero3-w4", ui.folder(u"lost"_s));
+        QVERIFY(QFile::remove(lost + u"/global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(lost));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        auto* page = ui.find<HealthPage>("healthPage");
+        const QString summary = ui.find<QLabel>("healthSummary")->text();
+        QVERIFY2(summary.startsWith(u"Nothing looks wrong in what was read."_s), qPrintable(summary));
+        QVERIFY(page->alarmList()->count() > 0);
+        for (int row = 0; row < page->alarmList()->count(); ++row)
+            QVERIFY(page->alarmList()->item(row)->text().startsWith(u"Not read: "_s));
+        const QModelIndex layer = page->model()->index(page->model()->rowNamed("layers.0"), 0);
+        QCOMPARE(layer.data().toString(), u"layers.0 · not all read"_s);
+        QVERIFY(layer.data(SeverityRole).toInt() < 1);
+        page->alarmList()->setCurrentRow(0); // goes to its layer
+        QVERIFY(page->alarmList()->item(0)->text().contains(
+            page->table()->currentIndex().siblingAtColumn(0).data(CopyRole).toString()));
+    }
+
+    void whatTheCheckpointDoesNotHaveIsNotCalledSound()
+    {
+        WindowFixture ui;
+        const QString weights = copiedSample("zero2-w2", ui.folder(u"weights"_s));
+        for (const QString& tag : {u"/global_step3/"_s, u"/global_step6/"_s}) {
+            for (const QString& name : QDir(weights + tag).entryList({u"*optim_states.pt"_s}))
+                QVERIFY(QFile::remove(weights + tag + name));
+        }
+        QVERIFY(ui.open(weights));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        const auto* summary = ui.find<QLabel>("healthSummary");
+        QVERIFY2(summary->text().startsWith(u"Nothing looks wrong in what was read."_s)
+                && summary->text().contains(
+                    u"Cannot be judged: updates and moments: there are no optimizer states."_s),
+            qPrintable(summary->text()));
     }
 
     void everyElementCanBeRead()

@@ -19,6 +19,7 @@ class TestSkeleton : public QObject
 private Q_SLOTS:
     void opensFromItsZipFile();
     void saysThatThereAreNoValues();
+    void itsHealthCannotBeJudged();
 };
 
 namespace {
@@ -69,6 +70,18 @@ void TestSkeleton::saysThatThereAreNoValues()
     const auto* health = ui.find<QLabel>("tensorHealth");
     QVERIFY(health && !health->isHidden());
     QVERIFY(health->text().contains(u"skeleton"_s));
+}
+
+void TestSkeleton::itsHealthCannotBeJudged()
+{
+    WindowFixture ui;
+    QVERIFY(ui.open(skeletonOf(ui, "zero2-w2")));
+    ui.window().showPage(PageId::Health);
+    QVERIFY(ui.settle());
+    const QString summary = ui.find<QLabel>("healthSummary")->text();
+    QVERIFY2(summary.startsWith(u"Cannot be judged: weights and moments: no values can be read."_s)
+            && !summary.contains(u"wrong"_s),
+        qPrintable(summary));
 }
 
 SHARDSCOPE_UI_TEST(TestSkeleton, WithDisplay)
