@@ -9,6 +9,7 @@
 
 #include <QCheckBox>
 #include <QDesktopServices>
+#include <QLabel>
 #include <QScrollBar>
 #include <QTextBrowser>
 #include <QVBoxLayout>
@@ -61,6 +62,15 @@ private:
     QList<std::pair<QString, QString>> m_rows;
 };
 
+/// The place that a fact of the finding names: one of its parts, or else a file, if it is the name of one.
+Place placeNamed(const Finding& finding, const std::string& fact)
+{
+    const auto part = std::ranges::find_if(finding.parts, [&](const Place& each) {
+        return each.text() == fact || (each.param() != nullptr && each.param()->name == fact);
+    });
+    return part == finding.parts.end() ? Place(fact) : *part;
+}
+
 } // namespace
 
 FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
@@ -69,6 +79,7 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     , m_text(new QTextBrowser(this))
     , m_command(new CommandLine(theme, u"findingCommand"_s, this))
     , m_tick(new QCheckBox(tr("&Repair on a copy"), this))
+    , m_whyNot(new QLabel(this))
 {
     setObjectName(u"findingDetails"_s);
     m_text->setObjectName(u"findingText"_s);
@@ -80,9 +91,14 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     m_tick->setToolTip(
         tr("Add its repair to the change set below. Files are written only when you apply it, and only "
            "to a copy."));
+    m_whyNot->setObjectName(u"findingWhyNot"_s);
+    m_whyNot->setWordWrap(true);
+    m_whyNot->setTextFormat(Qt::PlainText);
+    m_whyNot->hide();
     auto* foot = new QVBoxLayout;
     foot->setContentsMargins(12, 6, 12, 8);
     foot->addWidget(m_tick);
+    foot->addWidget(m_whyNot);
     foot->addWidget(m_command);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -118,6 +134,12 @@ void FindingDetails::setTicked(bool ticked)
 {
     const QSignalBlocker quiet(m_tick);
     m_tick->setChecked(ticked);
+}
+
+void FindingDetails::setWhyNot(const QString& text)
+{
+    m_whyNot->setVisible(!text.isEmpty() && !m_tick->isHidden());
+    m_whyNot->setText(text.isEmpty() ? text : tr("Not with the default settings: %1").arg(text));
 }
 
 QString FindingDetails::headOf(const DoctorFinding& made) const
@@ -167,17 +189,23 @@ QString FindingDetails::findingText(const FindingGroup& alike, const Checkpoint*
     };
     if (!finding.where.isEmpty())
         addPlace(finding.where);
-    std::set<std::string> facts{finding.where.text()}; // each once
-    const auto addFact = [&](const std::string& fact) {
-        if (!facts.insert(fact).second)
-            return;
-        if (checkpoint != nullptr && !waysTo(*checkpoint, fact).empty())
-            addPlace(fact);
-        else
-            html += u"<br>"_s % factText(fact).toHtmlEscaped();
-    };
-    for (const Finding* each : alike.findings)
-        std::for_each(each->evidence.begin(), each->evidence.end(), addFact);
+    std::set<std::string> shown{finding.where.text()}; // each once
+    for (const Finding* each : alike.findings) {
+        for (const std::string& fact : each->evidence) {
+            const Place named = placeNamed(*each, fact);
+            const std::string text = named.text();
+            if (!shown.insert(text).second)
+                continue;
+            if (checkpoint != nullptr && !waysTo(*checkpoint, named).empty())
+                addPlace(named);
+            else
+                html += u"<br>"_s % factText(fact).toHtmlEscaped();
+        }
+        for (size_t i = 0; i < each->parts.size() && shown.size() < kMaxShown; ++i) {
+            if (shown.insert(each->parts[i].text()).second)
+                addPlace(each->parts[i]);
+        }
+    }
     return html % u"</li>"_s;
 }
 

@@ -9,6 +9,7 @@
 #include <QWidget>
 
 class QCheckBox;
+class QLabel;
 class QTextBrowser;
 
 namespace shardscope::ui {
@@ -26,6 +27,8 @@ public:
     /// Findings of one kind; empty: no selection. `checkpoint` may be null: places have no links then.
     void show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint);
     void setTicked(bool ticked);
+    /// Why it cannot be repaired with the default settings; empty: nothing is known against it.
+    void setWhyNot(const QString& text);
     /// Empty if no finding is shown.
     [[nodiscard]] const std::string& code() const { return m_code; }
 
@@ -44,6 +47,7 @@ private:
     QTextBrowser* m_text;
     CommandLine* m_command;
     QCheckBox* m_tick;
+    QLabel* m_whyNot;
     std::vector<FindingWay> m_ways;
     std::string m_code;
     std::vector<DoctorFinding> m_shown; ///< for when the theme changes

@@ -10,6 +10,7 @@
 #include "ui/pages/finding_details.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/session/plans/repair_preview.h"
 #include "ui/session/shell_words.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
@@ -146,6 +147,9 @@ void FindingsPage::showCheckpoint()
     if (m_checkpoint)
         m_bar->setDepth(defaultCheckDepth(*m_checkpoint));
     m_changeSet->setPlace(m_place);
+    m_each.of.reset();
+    m_each.planner.cancel();
+    m_model->setOutlook({});
     untickAll();
     m_messages->hide();
     showRun();
@@ -200,7 +204,7 @@ void FindingsPage::check()
 
 bool FindingsPage::isBusy() const
 {
-    return m_run.isRunning() || m_saver.isRunning() || m_changeSet->isBusy();
+    return m_run.isRunning() || m_saver.isRunning() || m_changeSet->isBusy() || m_each.planner.isRunning();
 }
 
 /// A row that has nothing in the second column has the room of it.
@@ -252,7 +256,48 @@ void FindingsPage::showRun()
         m_repairWanted = false;
         tickErrors();
     }
+    planEach();
     Q_EMIT tabChanged();
+}
+
+void FindingsPage::showEvent(QShowEvent* event)
+{
+    Page::showEvent(event);
+    planEach();
+}
+
+void FindingsPage::planEach()
+{
+    const auto& result = m_run.result();
+    if (!m_checkpoint || !result || !isVisible() || m_each.of == result
+        || !m_context.findings.isChecked(*m_checkpoint))
+        return;
+    m_each.of = result;
+    m_model->setOutlook({});
+    std::set<std::string> codes;
+    for (const DoctorFinding& made : *m_found) {
+        if (repairs(*made.diagnosis, made.finding))
+            codes.emplace(made.finding.code);
+    }
+    if (codes.empty())
+        return m_each.planner.cancel();
+    using Outlook = std::map<std::string, QString>;
+    m_each.planner.run<Outlook>(
+        [&files = m_context.session.files(), place = m_place, codes](
+            const std::stop_token& token, const std::function<void(Outlook)>& deliver) {
+            Outlook known;
+            for (const std::string& code : codes) {
+                if (token.stop_requested())
+                    return;
+                if (auto why = whyNotRepaired(files, place, code, token))
+                    known.emplace(code, std::move(*why));
+                deliver(known);
+            }
+        },
+        [this](const Outlook& known) {
+            m_model->setOutlook(known);
+            showCurrent();
+        });
 }
 
 void FindingsPage::prepareRepair()
@@ -317,6 +362,8 @@ void FindingsPage::showCurrent()
     const QModelIndex at = m_tree->currentIndex();
     m_details->show(m_model->findingsAt(at), m_checkpoint);
     m_details->setTicked(m_ticked.contains(m_details->code()));
+    const auto planned = m_model->outlook().find(m_details->code());
+    m_details->setWhyNot(planned == m_model->outlook().end() ? QString() : planned->second);
 }
 
 void FindingsPage::setTicked(const std::string& code, bool ticked)

@@ -47,6 +47,7 @@ protected:
     void showCheckpoint() override;
     void keyPressEvent(QKeyEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     void connectParts();
@@ -64,6 +65,8 @@ private:
     /// Offers to undo, if the checkpoint is a repaired copy.
     void lookForRepair();
     void askForUndo();
+    /// Plans the repair of each kind alone, once a check has ended and the page is seen.
+    void planEach();
     void tickErrors();
     void setTicked(const std::string& code, bool ticked);
 
@@ -86,6 +89,10 @@ private:
     bool m_repairWanted = false; ///< as soon as the check has ended
     FileSaver m_saver{m_messages};
     LatestOnly m_repairFinder{WorkLength::Long};
+    struct {
+        std::shared_ptr<const CheckResult> of; ///< whose kinds were planned, or are
+        LatestOnly planner{WorkLength::Long};
+    } m_each;
 };
 
 } // namespace shardscope::ui

@@ -56,6 +56,16 @@ bool tick(WindowFixture& ui, const char* code)
     return ui.settle();
 }
 
+/// What the list says of the repair of a kind of errors.
+QString whereOf(WindowFixture& ui, const char* code)
+{
+    auto* model = ui.find<FindingsPage>("findingsPage")->model();
+    return model->find({code, Severity::Error, {}, {}})
+        .siblingAtColumn(FindingTreeModel::Where)
+        .data()
+        .toString();
+}
+
 } // namespace
 
 class TestRepair : public QObject
@@ -65,13 +75,7 @@ private Q_SLOTS:
     void saysWhatThePlanSays()
     {
         WindowFixture ui;
-        const auto where = [&ui] {
-            auto* model = ui.find<FindingsPage>("findingsPage")->model();
-            return model->find({"rank-missing", Severity::Error, {}, {}})
-                .siblingAtColumn(FindingTreeModel::Where)
-                .data()
-                .toString();
-        };
+        const auto where = [&ui] { return whereOf(ui, "rank-missing"); };
         // ZeRO-3 has no 16-bit copies of the masters, and the run no other tag.
         const QString lost = copiedSample("zero3-w4", ui.folder(u"lost"_s));
         QVERIFY(QFile::remove(lost + u"/global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
@@ -81,6 +85,18 @@ private Q_SLOTS:
         const auto* note = ui.find<QLabel>("nextStepNote");
         QVERIFY(note != nullptr && note->text().startsWith(u"Not with the default settings: "_s));
         QCOMPARE(where(), u"has a repair"_s);
+        ui.window().showPage(PageId::Findings); // where each repair is planned
+        ui.find<QTreeView>("findingTree")
+            ->setCurrentIndex(ui.find<FindingsPage>("findingsPage")
+                                  ->model()
+                                  ->find({"rank-missing", Severity::Error, {}, {}}));
+        QVERIFY(ui.settle());
+        QCOMPARE(where(), u"not with the default settings"_s);
+        const auto* whyNot = ui.find<QLabel>("findingWhyNot");
+        QVERIFY(whyNot->isVisible());
+        QVERIFY2(whyNot->text().startsWith(u"Not with the default settings: "_s)
+                && whyNot->text().contains(u"no 16-bit copies"_s) && whyNot->text().contains(u"donor"_s),
+            qPrintable(whyNot->text()));
         QVERIFY(tick(ui, "rank-missing"));
         QVERIFY(!ui.find<ChangeSetPanel>("changeSet")->preview().plan);
         QCOMPARE(where(), u"cannot be repaired with these settings"_s);
@@ -97,6 +113,9 @@ private Q_SLOTS:
         const QString broken = brokenSample(ui);
         const auto before = contentsOf(broken);
         QVERIFY(ui.open(broken));
+        ui.window().showPage(PageId::Findings);
+        QVERIFY(ui.settle());
+        QCOMPARE(whereOf(ui, "rank-missing"), u"can be repaired"_s);
         QVERIFY(tick(ui, "rank-missing"));
         auto* panel = ui.find<ChangeSetPanel>("changeSet");
         QVERIFY(panel->isVisible());

@@ -60,6 +60,12 @@ void FindingTreeModel::setTicked(const std::set<std::string>& codes)
     showTicked();
 }
 
+void FindingTreeModel::setOutlook(std::map<std::string, QString> whyNot)
+{
+    m_outlook = std::move(whyNot);
+    showTicked();
+}
+
 void FindingTreeModel::setPlanned(std::optional<bool> isPossible)
 {
     if (std::exchange(m_planned, isPossible) != isPossible)
@@ -228,6 +234,14 @@ QString FindingTreeModel::kindName(const Kind& kind)
     return sentenceText(kind.diagnosis->code == kind.code ? kind.diagnosis->name : kind.code);
 }
 
+QString FindingTreeModel::repairText(const std::string& code) const
+{
+    const auto planned = m_outlook.find(code);
+    return planned == m_outlook.end() ? tr("has a repair")
+        : planned->second.isEmpty()   ? tr("can be repaired")
+                                      : tr("not with the default settings");
+}
+
 QString FindingTreeModel::kindText(const Kind& kind, int column) const
 {
     if (column == What)
@@ -241,7 +255,7 @@ QString FindingTreeModel::kindText(const Kind& kind, int column) const
                 : *m_planned    ? tr("will be repaired")
                                 : tr("cannot be repaired with these settings"));
     else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
-        notes.append(tr("has a repair"));
+        notes.append(repairText(kind.code));
     return notes.join(u" · "_s);
 }
 

@@ -9,6 +9,7 @@
 #include <QIcon>
 
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -41,6 +42,10 @@ public:
     void setShown(Severity severity, bool shown);
     /// Codes of kinds that are chosen for the repair.
     void setTicked(const std::set<std::string>& codes);
+    /// Why kinds cannot be repaired with the default settings, by code; empty where they can be. Kinds that
+    /// are not there were not planned.
+    void setOutlook(std::map<std::string, QString> whyNot);
+    [[nodiscard]] const std::map<std::string, QString>& outlook() const { return m_outlook; }
     /// What their plan says: whether they will be repaired. Empty: there is no plan yet.
     void setPlanned(std::optional<bool> isPossible);
 
@@ -76,6 +81,7 @@ private:
     [[nodiscard]] const Row& rowAt(const QModelIndex& at) const;
     void showTicked();
     [[nodiscard]] bool matches(const DoctorFinding& made) const;
+    [[nodiscard]] QString repairText(const std::string& code) const;
     [[nodiscard]] QString kindText(const Kind& kind, int column) const;
     [[nodiscard]] static QString kindName(const Kind& kind);
 
@@ -84,6 +90,7 @@ private:
     FilterText m_filter;
     std::array<bool, 3> m_shown{true, true, true}; ///< by Severity
     std::set<std::string> m_ticked;
+    std::map<std::string, QString> m_outlook;
     std::optional<bool> m_planned;
     std::array<QIcon, 3> m_icons; ///< by Severity
 };

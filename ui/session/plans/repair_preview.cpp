@@ -31,6 +31,23 @@ PlanPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const 
     return preview;
 }
 
+std::optional<QString> whyNotRepaired(
+    io::FileSystem& files, const CheckPlace& place, const std::string& code, const std::stop_token& token)
+{
+    JobContext job(token);
+    RepairOptions options;
+    options.fixes = {code};
+    options.depth = CheckDepth::Metadata;
+    auto plan = planRepair(files, place.path, place.open, options, job);
+    if (plan)
+        return QString();
+    Error why = std::move(plan).error();
+    if (why.code == ErrorCode::NotFound || why.code == ErrorCode::Cancelled)
+        return std::nullopt; // NotFound: a check that read more has found them
+    why.path.clear(); // of the checkpoint on screen
+    return errorText(why);
+}
+
 QString repairCommand(const CheckPlace& place, const RepairOptions& options, const QString& target)
 {
     CheckPlace named = place;
