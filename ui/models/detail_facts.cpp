@@ -2,7 +2,6 @@
 #include "ui/models/detail_facts.h"
 
 #include "core/base/text.h"
-#include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
 #include "core/layout/counts.h"
 #include "core/layout/lost_shares.h"
@@ -15,6 +14,7 @@
 #include "ui/text/unreadable.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace Qt::StringLiterals;
 
@@ -39,19 +39,6 @@ void addStates(Details& details, const Checkpoint& checkpoint, ParamId id)
     details.sections.append(section);
 }
 
-/// Whether a finding is about the optimizer file of one of the shares of a unit.
-bool isOfShare(const Checkpoint& checkpoint, const FlatUnit& unit, const std::vector<uint32_t>& shares,
-    const Place& where)
-{
-    const auto file = parseCheckpointFileName(where.file());
-    if (!file || file->role != FileRole::OptimStates)
-        return false;
-    return std::any_of(shares.begin(), shares.end(), [&](uint32_t share) {
-        const RankCoordinate rank = checkpoint.rankOf(unit, share);
-        return rank.dp == file->dp && rank.pp * checkpoint.parallel.tp + rank.tp == file->mp;
-    });
-}
-
 void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& param)
 {
     if (details.state.empty() || param.elements == 0)
@@ -72,15 +59,22 @@ void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& 
         details.sections.append(section);
 }
 
-template <class IsHere>
-void addFindings(Details& details, const std::vector<Finding>& findings, const IsHere& isHere)
+/// First, because they must be seen without scrolling.
+void addFindings(Details& details, const FindingPlaces& places, const FindingPlaces::Numbers& here)
 {
+    constexpr size_t kMaxShown = 6; // the facts follow
+    std::vector<const Finding*> found;
+    for (const uint32_t number : here)
+        found.push_back(&places.findings()[number]);
+    std::ranges::stable_sort(found, std::greater<>(), &Finding::severity); // the worst come first
     DetailSection section{u"Findings here"_s, {}};
-    for (const Finding& finding : findings)
-        if (isHere(finding.where))
-            section.facts.append({severityText(finding.severity), sentenceText(finding.message), false});
+    for (size_t i = 0; i < found.size() && i < kMaxShown; ++i)
+        section.facts.append({severityText(found[i]->severity), sentenceText(found[i]->message), false});
+    if (found.size() > kMaxShown)
+        section.facts.append(
+            {u"More"_s, u"%1, on the page Findings"_s.arg(countText(found.size() - kMaxShown)), false});
     if (!section.facts.isEmpty())
-        details.sections.append(section);
+        details.sections.prepend(section);
 }
 
 Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
@@ -130,6 +124,56 @@ void addFile(DetailSection& section, const Checkpoint& checkpoint, FileId id, co
         section.facts.append({u"Status"_s, fileStatusText(checkpoint, id), false});
 }
 
+/// What a rank has of parameters that are tensors of their own, which no flat buffer holds, and in which
+/// files.
+void addTensors(Details& details, const Checkpoint& checkpoint, uint32_t rank)
+{
+    constexpr size_t kMaxFiles = 12;
+    uint64_t params = 0;
+    uint64_t elements = 0;
+    uint64_t lost = 0;
+    std::map<FileId, uint64_t> files; ///< bytes of the rank's tensors
+    std::map<std::string_view, uint64_t> states;
+    for (uint32_t i = 0; i < checkpoint.units.size(); ++i) {
+        const FlatUnit& unit = checkpoint.units[i];
+        const auto row = rowOfRank(checkpoint, unit, rank);
+        if (!row || unit.kind != UnitKind::Whole)
+            continue;
+        params += unit.partition.paramsIn(*row, *row + 1, 0, unit.partition.partitionElements());
+        elements += unit.partition.payloadOn(*row);
+        for (uint32_t state = 0; state < unit.states.size(); ++state)
+            forEachFragmentOnRank(checkpoint, UnitId{i}, state, *row, [&](const Fragment& fragment) {
+                if (fragment.file == kNoFile) {
+                    lost += fragment.bytes;
+                } else {
+                    files[fragment.file] += fragment.bytes;
+                    states[unit.states[state].name] += fragment.bytes;
+                }
+                return true;
+            });
+    }
+    if (params == 0)
+        return;
+    DetailSection held{u"Tensors"_s, {}};
+    held.facts.append({u"Parameters"_s, countText(params), false});
+    held.facts.append({u"Elements"_s, countText(elements), false});
+    for (const std::string& name : checkpoint.stateNames()) {
+        if (const auto state = states.find(name); state != states.end())
+            held.facts.append({toText(name), exactBytesText(state->second), false});
+    }
+    if (lost > 0)
+        held.facts.append({u"Missing"_s, exactBytesText(lost), false});
+    DetailSection in{u"In the files"_s, {}};
+    for (const auto& [file, bytes] : files) {
+        if (static_cast<size_t>(in.facts.size()) < kMaxFiles)
+            in.facts.append({bytesText(bytes), toText(checkpoint.file(file).name), true});
+    }
+    if (files.size() > kMaxFiles)
+        in.facts.append({u"More"_s, filesText(files.size() - kMaxFiles), false});
+    details.sections.append(held);
+    details.sections.append(in);
+}
+
 Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 {
     const uint32_t rank = *thing.rank;
@@ -143,7 +187,10 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         addFile(files, checkpoint, part.optimFiles[coordinate.dp], u"Optimizer"_s);
     if (coordinate.dp < part.modelFiles.size())
         addFile(files, checkpoint, part.modelFiles[coordinate.dp], u"Model"_s);
-    details.sections.append(files);
+    if (!files.facts.isEmpty())
+        details.sections.append(files);
+    if (thing.unit == kNoUnit)
+        addTensors(details, checkpoint, rank);
     constexpr size_t kMaxUnits = 40;
     for (size_t i = 0; i < checkpoint.units.size() && i < kMaxUnits; ++i) {
         if (thing.unit != kNoUnit && index(thing.unit) != i)
@@ -156,7 +203,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
             continue;
         }
         const auto row = rowOfRank(checkpoint, unit, rank);
-        if (!row || (unit.kind == UnitKind::Frozen && thing.unit == kNoUnit))
+        if (!row || (!unit.isFlat() && thing.unit == kNoUnit))
             continue;
         DetailSection section{heldUnitText(checkpoint, unit), {}};
         section.facts.append({u"Elements"_s, countText(unit.partition.payloadOn(*row)), false});
@@ -286,38 +333,55 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     return details;
 }
 
-} // namespace
-
-Details detailsOf(
-    const Checkpoint& checkpoint, const SelectedThing& thing, const std::vector<Finding>& findings)
+bool hasUnit(const Checkpoint& checkpoint, const SelectedThing& thing)
 {
-    if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size()) {
-        Details details = paramDetails(checkpoint, thing);
-        const FlatUnit* unit = checkpoint.unitOf(thing.param);
-        const Parameter& param = checkpoint.params[index(thing.param)];
-        const std::vector<uint32_t> lost = LostShares(checkpoint, param.unit).of(thing.param);
-        addFindings(details, findings, [&](const Place& where) {
-            return where.param() != nullptr ? where.param()->name == param.name
-                                            : unit != nullptr && isOfShare(checkpoint, *unit, lost, where);
-        });
-        return details;
-    }
+    return thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size();
+}
+
+/// Ranks × elements of a unit are selected.
+bool isRange(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    return thing.block && hasUnit(checkpoint, thing) && thing.block->end > thing.block->begin + 1;
+}
+
+Details factsOf(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size())
+        return paramDetails(checkpoint, thing);
     if (const auto padding = selectedPadding(checkpoint, thing))
         return paddingDetails(checkpoint, thing, *padding);
-    if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size()) {
-        Details details = fileDetails(checkpoint, thing);
-        addFindings(details, findings,
-            [&](const Place& where) { return where.file() == checkpoint.file(thing.file).name; });
-        return details;
-    }
-    if (thing.block && thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size()
-        && thing.block->end > thing.block->begin + 1)
+    if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size())
+        return fileDetails(checkpoint, thing);
+    if (isRange(checkpoint, thing))
         return unitDetails(checkpoint, thing);
     if (thing.rank)
         return rankDetails(checkpoint, thing);
-    if (thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size())
-        return unitDetails(checkpoint, thing);
-    return {};
+    return hasUnit(checkpoint, thing) ? unitDetails(checkpoint, thing) : Details();
+}
+
+/// Of the thing that factsOf() shows.
+FindingPlaces::Numbers findingsOf(const FindingPlaces& places, const SelectedThing& thing)
+{
+    const Checkpoint& checkpoint = places.checkpoint();
+    if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size())
+        return places.ofParam(thing.param);
+    if (thing.isPadding)
+        return {};
+    if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size())
+        return places.ofFile(thing.file);
+    if (thing.rank && !isRange(checkpoint, thing))
+        return places.ofRank(rankAt(checkpoint, *thing.rank));
+    return hasUnit(checkpoint, thing) ? places.ofUnit(thing.unit) : FindingPlaces::Numbers();
+}
+
+} // namespace
+
+Details detailsOf(const Checkpoint& checkpoint, const SelectedThing& thing, const FindingPlaces* findings)
+{
+    Details details = factsOf(checkpoint, thing);
+    if (findings != nullptr)
+        addFindings(details, *findings, findingsOf(*findings, thing));
+    return details;
 }
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/layout/finding_places.h"
 #include "core/layout/fragments.h"
 #include "ui/models/selection.h"
 
@@ -35,8 +36,8 @@ struct Details {
 };
 
 /// Pure; cheap enough for a worker, too slow for the GUI thread on thousands of ranks.
-/// `findings`: of the checkpoint; those of the selected parameter or file are shown.
+/// `findings`: of the checkpoint; those that touch what is selected come first. Null: none.
 Details detailsOf(
-    const Checkpoint& checkpoint, const SelectedThing& thing, const std::vector<Finding>& findings = {});
+    const Checkpoint& checkpoint, const SelectedThing& thing, const FindingPlaces* findings = nullptr);
 
 } // namespace shardscope::ui

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/explorer_marks.h"
 
-#include "core/layout/address.h"
 #include "ui/text/rank_list.h"
 
-#include <string_view>
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 namespace shardscope::ui {
 
-namespace {
-
-/// Finds the lines of findings.
-class Places
+/// Marks the lines that one finding after the other touches.
+class ExplorerMarker
 {
 public:
-    Places(const Checkpoint& checkpoint, const ExplorerTree& tree)
-        : m_checkpoint(checkpoint)
-        , m_tree(tree)
+    ExplorerMarker(const ExplorerTree& tree, ExplorerMarks& out)
+        : m_tree(tree)
+        , m_places(*out.m_places)
+        , m_out(out.m_marks)
+        , m_markedBy(tree.nodes().size(), 0)
+        , m_passedBy(tree.nodes().size(), 0)
     {
-        for (uint32_t i = 0; i < checkpoint.files.size(); ++i)
-            m_fileByName.emplace(checkpoint.files[i].name, i);
-        const uint32_t ranks = lineOf(ExplorerKind::Rank, 0);
-        const uint32_t files = lineOf(ExplorerKind::File, 0);
+        m_out.resize(tree.nodes().size());
+        const uint32_t ranks = tree.find(ExplorerKind::Rank, 0);
+        const uint32_t files = tree.find(ExplorerKind::File, 0);
         m_ranks = ranks == 0 ? Lines() : linesFrom(ranks);
         m_files = files == 0 ? Lines() : linesFrom(files);
+        for (uint32_t line = 0; line < tree.nodes().size(); ++line) {
+            if (tree.nodes()[line].kind == ExplorerKind::Unit)
+                m_units.emplace(tree.nodes()[line].id, line);
+            else if (tree.nodes()[line].kind == ExplorerKind::Group)
+                m_groups.emplace(tree.nodes()[line].id, line);
+        }
     }
 
-    [[nodiscard]] std::vector<uint32_t> of(const Place& where) const
+    void mark(uint32_t finding)
     {
-        std::vector<uint32_t> out;
-        const auto add = [&](uint32_t line) {
-            if (line != 0)
-                out.push_back(line);
-        };
-        if (const ParamAddress* param = where.param()) {
-            if (const auto id = m_checkpoint.findParam(param->name))
-                add(lineOf(ExplorerKind::Param, index(*id)));
-        } else if (const FlatAddress* flat = where.flat()) {
-            add(at(m_ranks, rankNumber(m_checkpoint, flat->rank)));
-            add(lineOfUnit(*flat));
-        } else if (const auto file = m_fileByName.find(where.file()); file != m_fileByName.end()) {
-            add(at(m_files, file->second));
-            const CheckpointFile& of = m_checkpoint.files[file->second];
-            if (of.rank && of.role == FileRole::OptimStates)
-                add(at(m_ranks, rankNumber(m_checkpoint, *of.rank)));
-        }
-        return out;
+        m_finding = finding;
+        m_severity = m_places.findings()[finding].severity == Severity::Error ? int8_t{2} : int8_t{1};
+        const TouchedPlaces& touched = m_places.touched(finding);
+        m_places.forEachParam(
+            finding, [&](ParamId param) { markLine(m_tree.find(ExplorerKind::Param, index(param))); });
+        for (const RankCoordinate& rank : touched.ranks)
+            markLine(at(m_ranks, rankNumber(m_places.checkpoint(), rank)));
+        for (const FileId file : touched.files)
+            markLine(at(m_files, index(file)));
+        for (const UnitId unit : touched.units)
+            markLine(lineOf(unit));
     }
 
 private:
@@ -63,65 +63,66 @@ private:
         return number < lines.count ? lines.first + number : 0;
     }
 
-    [[nodiscard]] uint32_t lineOf(ExplorerKind kind, uint32_t id) const { return m_tree.find(kind, id); }
-
-    [[nodiscard]] uint32_t lineOfUnit(const FlatAddress& flat) const
+    /// A unit has no line of its own when its group has only one.
+    [[nodiscard]] uint32_t lineOf(UnitId unit) const
     {
-        for (uint32_t u = 0; u < m_checkpoint.units.size(); ++u) {
-            const FlatUnit& unit = m_checkpoint.units[u];
-            const bool isMeant = flat.subgroup
-                ? unit.kind == UnitKind::SubGroup && unit.subgroup == flat.group
-                : unit.kind == UnitKind::Group && unit.group == static_cast<int32_t>(flat.group);
-            if (!isMeant || !m_checkpoint.shareOf(unit, flat.rank))
-                continue;
-            const uint32_t own = lineOf(ExplorerKind::Unit, u);
-            return own != 0 || unit.group < 0
-                ? own
-                : lineOf(ExplorerKind::Group, static_cast<uint32_t>(unit.group));
-        }
-        return 0;
+        if (const auto own = m_units.find(index(unit)); own != m_units.end())
+            return own->second;
+        const int32_t group = m_places.checkpoint().units[index(unit)].group;
+        const auto line = m_groups.find(static_cast<uint32_t>(group));
+        return group < 0 || line == m_groups.end() ? 0 : line->second;
     }
 
-    const Checkpoint& m_checkpoint;
+    void markLine(uint32_t line)
+    {
+        if (line == 0 || std::exchange(m_markedBy[line], m_finding + 1) == m_finding + 1)
+            return;
+        ExplorerMarks::Mark& own = m_out[line];
+        const auto& findings = m_places.findings();
+        if (own.here++ == 0 || findings[m_finding].severity > findings[own.first].severity)
+            own.first = m_finding;
+        own.severity = std::max(own.severity, m_severity);
+        for (uint32_t up = m_tree.nodes()[line].parent; up != 0; up = m_tree.nodes()[up].parent) {
+            if (std::exchange(m_passedBy[up], m_finding + 1) == m_finding + 1)
+                return; // and all above it
+            ExplorerMarks::Mark& above = m_out[up];
+            ++above.below;
+            above.severity = std::max(above.severity, m_severity);
+        }
+    }
+
     const ExplorerTree& m_tree;
-    std::unordered_map<std::string_view, uint32_t> m_fileByName;
+    const FindingPlaces& m_places;
+    std::vector<ExplorerMarks::Mark>& m_out;
+    std::vector<uint32_t> m_markedBy; ///< by node: the number of the finding before, and one
+    std::vector<uint32_t> m_passedBy; ///< the same, of those above a marked one
+    std::unordered_map<uint32_t, uint32_t> m_units; ///< lines
+    std::unordered_map<uint32_t, uint32_t> m_groups;
     Lines m_ranks;
     Lines m_files;
+    uint32_t m_finding = 0;
+    int8_t m_severity = 1;
 };
 
-} // namespace
-
-ExplorerMarksPtr ExplorerMarks::build(const Checkpoint& checkpoint, const ExplorerTree& tree,
-    const std::vector<Finding>& findings, const std::stop_token& token)
+ExplorerMarksPtr ExplorerMarks::build(
+    FindingPlacesPtr places, const ExplorerTree& tree, const std::stop_token& token)
 {
     auto out = std::make_shared<ExplorerMarks>();
-    const Places places(checkpoint, tree);
-    for (const Finding& finding : findings) {
+    out->m_places = std::move(places);
+    ExplorerMarker marker(tree, *out);
+    const std::vector<Finding>& findings = out->m_places->findings();
+    for (uint32_t i = 0; i < findings.size(); ++i) {
         if (token.stop_requested())
             return nullptr;
-        if (finding.severity == Severity::Info)
-            continue;
-        const auto severity = static_cast<int8_t>(finding.severity == Severity::Error ? 2 : 1);
-        for (const uint32_t line : places.of(finding.where)) {
-            Mark& own = out->m_marks[line];
-            ++own.here;
-            if (own.first.empty() || own.severity < severity)
-                own.first = finding.message;
-            own.severity = std::max(own.severity, severity);
-            for (uint32_t up = tree.nodes()[line].parent; up != 0; up = tree.nodes()[up].parent) {
-                Mark& above = out->m_marks[up];
-                ++above.below;
-                above.severity = std::max(above.severity, severity);
-            }
-        }
+        if (findings[i].severity != Severity::Info)
+            marker.mark(i);
     }
     return out;
 }
 
 const ExplorerMarks::Mark* ExplorerMarks::of(uint32_t node) const
 {
-    const auto found = m_marks.find(node);
-    return found == m_marks.end() ? nullptr : &found->second;
+    return node < m_marks.size() && m_marks[node].severity >= 0 ? &m_marks[node] : nullptr;
 }
 
 } // namespace shardscope::ui

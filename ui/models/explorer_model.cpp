@@ -152,7 +152,7 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
         text += u'\n' % parametersText(node.params);
     if (const ExplorerMarks::Mark* mark = m_marks ? m_marks->of(number) : nullptr) {
         if (mark->here > 0)
-            text += u'\n' % toText(mark->first);
+            text += u'\n' % sentenceText(m_marks->first(*mark).message);
         if (mark->here > 1)
             text += u'\n' % tr("and %1 more").arg(countText(mark->here - 1));
         if (mark->below > 0)

@@ -28,9 +28,12 @@ FileTableModel::FileTableModel(QObject* parent)
         return [this, key](FileId a, FileId b) { return key(file(a)) < key(file(b)); };
     };
     Column name(tr("File"), [this](FileId id) { return toText(file(id).name); });
-    name.tip = [this](FileId id) { return pathText(file(id).path); };
-    name.copy = name.tip;
-    name.severity = [this](FileId id) { return severity(id); };
+    name.copy = [this](FileId id) { return pathText(file(id).path); };
+    name.tip = [this](FileId id) {
+        const QString found = markAt(id).text();
+        return found.isEmpty() ? pathText(file(id).path) : QString(pathText(file(id).path) % u'\n' % found);
+    };
+    name.severity = [this](FileId id) { return std::max(statusSeverity(id), markAt(id).severity); };
     name.less = [this](FileId a, FileId b) { return compareNaturally(file(a).name, file(b).name) < 0; };
     Column role(tr("Role"), [this](FileId id) { return fileRoleText(*m_checkpoint, file(id).role); });
     role.muted = Column::always;
@@ -55,12 +58,12 @@ FileTableModel::FileTableModel(QObject* parent)
     records.muted = Column::always;
     records.less = by([](const CheckpointFile& file) { return file.recordCount; });
     Column status(tr("Status"), [this](FileId id) { return fileStatusText(*m_checkpoint, id); });
-    status.severity = [this](FileId id) { return severity(id); };
+    status.severity = [this](FileId id) { return statusSeverity(id); };
     status.less = by([](const CheckpointFile& file) { return file.status; });
     setColumns({name, status, role, rank, size, records}); // the status is seen in narrow windows, too
 }
 
-int FileTableModel::severity(FileId id) const
+int FileTableModel::statusSeverity(FileId id) const
 {
     switch (file(id).status) {
     case FileStatus::Missing:
@@ -72,6 +75,19 @@ int FileTableModel::severity(FileId id) const
     default:
         return -1;
     }
+}
+
+void FileTableModel::setFindings(FindingPlacesPtr findings)
+{
+    m_findings = std::move(findings);
+    if (rowCount() > 0)
+        Q_EMIT dataChanged(index(0, Name), index(rowCount() - 1, Name), {SeverityRole, Qt::ToolTipRole});
+}
+
+FindingMark FileTableModel::markAt(FileId id) const
+{
+    const bool isOfThis = m_findings && &m_findings->checkpoint() == m_checkpoint.get();
+    return isOfThis ? markOf(*m_findings, m_findings->ofFile(id)) : FindingMark();
 }
 
 void FileTableModel::setCheckpoint(CheckpointPtr checkpoint)

@@ -4,6 +4,7 @@
 #include "core/layout/counts.h"
 #include "ui/models/column_table.h"
 #include "ui/models/find/filter_text.h"
+#include "ui/models/finding_mark.h"
 
 namespace shardscope::ui {
 
@@ -17,6 +18,8 @@ public:
     explicit FileTableModel(QObject* parent = nullptr);
 
     void setCheckpoint(CheckpointPtr checkpoint);
+    /// Marks the files that findings touch; null: none.
+    void setFindings(FindingPlacesPtr findings);
     /// Terms: role, status, rank, size, records.
     [[nodiscard]] static std::vector<FilterTerm> terms();
     void setFilter(const QString& text);
@@ -29,9 +32,11 @@ private:
     void rebuild();
     [[nodiscard]] bool keeps(FileId id) const;
     [[nodiscard]] const CheckpointFile& file(FileId id) const { return m_checkpoint->file(id); }
-    [[nodiscard]] int severity(FileId id) const;
+    [[nodiscard]] int statusSeverity(FileId id) const;
+    [[nodiscard]] FindingMark markAt(FileId id) const;
 
     CheckpointPtr m_checkpoint;
+    FindingPlacesPtr m_findings;
     uint64_t m_maxBytes = 0;
     FilterText m_filter;
     int m_sortColumn = Name;

@@ -15,7 +15,12 @@ FragmentTableModel::FragmentTableModel(QObject* parent)
     : ColumnTable(parent)
 {
     const auto isMissing = [this](uint32_t row) { return at(row).file == kNoFile; };
-    const Column rank(tr("Rank"), [this](uint32_t row) { return rankText(at(row)); });
+    // In the column that is never hidden.
+    Column rank(tr("Rank"), [=, this](uint32_t row) {
+        const QString text = rankText(at(row));
+        return isMissing(row) ? QString(text % u" · "_s % lossText(*m_checkpoint, at(row))) : text;
+    });
+    rank.severity = [=](uint32_t row) { return isMissing(row) ? 2 : -1; };
     Column elements(tr("Elements"), [this](uint32_t row) {
         const uint64_t first = at(row).paramOffset;
         return (at(row).columnMajor ? tr("%1 to %2 by columns") : tr("%1 to %2"))
@@ -31,7 +36,7 @@ FragmentTableModel::FragmentTableModel(QObject* parent)
         return isMissing(row) ? lossText(*m_checkpoint, at(row))
                               : toText(m_checkpoint->file(at(row).file).name);
     });
-    file.severity = [=](uint32_t row) { return isMissing(row) ? 2 : -1; };
+    file.severity = rank.severity;
     setColumns({rank, elements, flat, byte, file});
 }
 

@@ -4,7 +4,8 @@
 #include "ui/controls/table_setup.h"
 #include "ui/models/address_selection.h"
 #include "ui/models/fragment_table_model.h"
-#include "ui/session/findings/finding_store.h"
+#include "ui/models/model_roles.h"
+#include "ui/session/findings/finding_marker.h"
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -131,13 +132,26 @@ QString DetailsPanel::title() const
 void DetailsPanel::setCheckpoint(const CheckpointPtr& checkpoint)
 {
     m_checkpoint = checkpoint;
+    if (m_findings != nullptr)
+        m_findings->setCheckpoint(checkpoint);
     follow(m_selection.current());
 }
 
 void DetailsPanel::followFindings(const FindingStore& store)
 {
-    m_store = &store;
-    connect(&store, &FindingStore::changed, this, [this] { follow(m_selection.current()); });
+    m_findings = new FindingMarker(
+        store,
+        [this](const FindingPlacesPtr& places) {
+            if (std::exchange(m_places, places) != places)
+                follow(m_selection.current());
+        },
+        this);
+    m_findings->setCheckpoint(m_checkpoint);
+}
+
+bool DetailsPanel::isBusy() const
+{
+    return m_finder.isRunning() || (m_findings != nullptr && m_findings->isBusy());
 }
 
 void DetailsPanel::follow(const SelectedThing& thing)
@@ -148,10 +162,9 @@ void DetailsPanel::follow(const SelectedThing& thing)
         return;
     }
     m_finder.run<Details>(
-        [checkpoint = m_checkpoint, thing,
-            findings = m_store != nullptr ? m_store->of(m_checkpoint) : nullptr](
+        [checkpoint = m_checkpoint, thing, places = m_places](
             const std::stop_token&, const std::function<void(Details)>& deliver) {
-            deliver(detailsOf(*checkpoint, thing, findings ? *findings : checkpoint->findings));
+            deliver(detailsOf(*checkpoint, thing, places.get()));
         },
         [this](Details details) { show(std::move(details)); });
 }
@@ -190,6 +203,8 @@ void DetailsPanel::show(Details details)
     rows->setContentsMargins(12, 2, 6, 10);
     rows->setSpacing(3);
     for (const DetailSection& section : std::as_const(m_shown.sections)) {
+        if (section.title.isEmpty() && rows->count() > 0)
+            rows->addSpacing(8);
         if (!section.title.isEmpty()) {
             auto* heading = new QLabel(section.title, body);
             QFont bold = heading->font();
@@ -259,9 +274,12 @@ int DetailsPanel::fragmentColumnWidth(int column) const
 {
     constexpr int kMostMeasured = 64; // rows; and the last one, which has the largest numbers
     constexpr int kMargins = 18;
+    constexpr int kSeverityIcon = 20;
     const QFontMetrics metrics = m_fragments->fontMetrics();
     const auto widthAt = [&](int row) {
-        return metrics.horizontalAdvance(m_fragmentModel->index(row, column).data().toString());
+        const QModelIndex cell = m_fragmentModel->index(row, column);
+        const int icon = cell.data(SeverityRole).toInt() > 0 ? kSeverityIcon : 0;
+        return icon + metrics.horizontalAdvance(cell.data().toString());
     };
     int width = metrics.horizontalAdvance(
         m_fragmentModel->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());

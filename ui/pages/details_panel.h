@@ -17,6 +17,7 @@ class QVBoxLayout;
 namespace shardscope::ui {
 
 class ElidedLabel;
+class FindingMarker;
 class FindingStore;
 class FragmentTableModel;
 
@@ -33,7 +34,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {330, 500}; }
     [[nodiscard]] QString title() const;
     [[nodiscard]] QTableView* fragmentTable() const { return m_fragments; }
-    [[nodiscard]] bool isBusy() const { return m_finder.isRunning(); }
+    [[nodiscard]] bool isBusy() const;
 
 Q_SIGNALS:
     void shown();
@@ -55,7 +56,8 @@ private:
 
     Theme& m_theme;
     Selection& m_selection;
-    const FindingStore* m_store = nullptr;
+    FindingMarker* m_findings = nullptr;
+    FindingPlacesPtr m_places; ///< null: not looked up yet
     CheckpointPtr m_checkpoint;
     QLabel* m_kind;
     ElidedLabel* m_title;

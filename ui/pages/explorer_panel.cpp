@@ -3,7 +3,7 @@
 
 #include "ui/controls/table_setup.h"
 #include "ui/jobs/free_later.h"
-#include "ui/session/findings/finding_store.h"
+#include "ui/session/findings/finding_marker.h"
 #include "ui/text/text.h"
 #include "ui/widgets/focus_order.h"
 
@@ -79,6 +79,8 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
     m_model->setTree(nullptr, nullptr);
     m_following = false;
     m_marker.cancel();
+    if (m_findings != nullptr)
+        m_findings->setCheckpoint(checkpoint);
     if (!checkpoint) {
         m_builder.cancel();
         m_expanded.clear();
@@ -102,26 +104,33 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
 
 void ExplorerPanel::followFindings(const FindingStore& store)
 {
-    m_store = &store;
-    connect(&store, &FindingStore::changed, this, &ExplorerPanel::showFindings);
-    showFindings();
+    m_findings = new FindingMarker(
+        store,
+        [this](const FindingPlacesPtr& places) {
+            m_places = places;
+            showFindings();
+        },
+        this);
+    m_findings->setCheckpoint(m_checkpoint);
+}
+
+bool ExplorerPanel::isBusy() const
+{
+    return m_builder.isRunning() || m_marker.isRunning() || (m_findings != nullptr && m_findings->isBusy());
 }
 
 void ExplorerPanel::showFindings()
 {
     const ExplorerTreePtr tree = m_model->tree();
-    if (!tree || m_store == nullptr || !m_checkpoint)
-        return;
-    const FindingStore::Findings findings = m_store->of(m_checkpoint);
-    if (findings->empty()) {
+    if (!tree || !m_places || m_places->findings().empty()) {
         m_marker.cancel();
         m_model->setMarks(nullptr);
         return;
     }
     m_marker.run<ExplorerMarksPtr>(
-        [checkpoint = m_checkpoint, tree, findings](
+        [tree, places = m_places](
             const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
-            if (auto marks = ExplorerMarks::build(*checkpoint, *tree, *findings, token))
+            if (auto marks = ExplorerMarks::build(places, *tree, token))
                 deliver(std::move(marks));
         },
         [this](ExplorerMarksPtr marks) {

@@ -10,12 +10,9 @@
 
 class QTreeView;
 
-namespace shardscope {
-struct CheckResult;
-}
-
 namespace shardscope::ui {
 
+class FindingMarker;
 class FindingStore;
 
 /// The Explorer dock's content: modules, ranks, files and groups as one tree with size bars.
@@ -31,7 +28,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {290, 500}; }
     [[nodiscard]] QTreeView* tree() const { return m_tree; }
     [[nodiscard]] ExplorerModel* model() const { return m_model; }
-    [[nodiscard]] bool isBusy() const { return m_builder.isRunning() || m_marker.isRunning(); }
+    [[nodiscard]] bool isBusy() const;
 
 Q_SIGNALS:
     /// A module was activated: show the parameters below it with this filter.
@@ -57,7 +54,8 @@ private:
     CheckpointPtr m_checkpoint;
     QStringList m_expanded;
     bool m_following = false;
-    const FindingStore* m_store = nullptr;
+    FindingMarker* m_findings = nullptr;
+    FindingPlacesPtr m_places; ///< null: not looked up yet
     LatestOnly m_builder{WorkLength::Short};
     LatestOnly m_marker{WorkLength::Short};
 };

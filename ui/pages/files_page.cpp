@@ -83,6 +83,7 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     , m_recordTitle(new QLabel(this))
     , m_hint(new QLabel(tr("Select a file to see its records."), this))
     , m_summary(new QLabel(this))
+    , m_marker(context.findings, [this](const FindingPlacesPtr& places) { m_fileModel->setFindings(places); })
 {
     setObjectName(u"filesPage"_s);
     prepareTable(m_fileTable, context.theme, u"fileTable"_s, tr("Files"));
@@ -166,6 +167,7 @@ void FilesPage::showCheckpoint()
 {
     m_following = true;
     m_fileModel->setCheckpoint(m_checkpoint);
+    m_marker.setCheckpoint(m_checkpoint);
     m_longest.clear();
     if (m_checkpoint && !m_checkpoint->files.empty())
         m_longest = toText(std::ranges::max(m_checkpoint->files, {}, [](const CheckpointFile& file) {

@@ -7,6 +7,7 @@
 #include "ui/models/record_table_model.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
+#include "ui/session/findings/finding_marker.h"
 
 class QLabel;
 class QTableView;
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
     /// Writes the rows on screen to a CSV or JSON file; a message reports the result.
     void saveRows(const QString& path);
-    [[nodiscard]] bool isBusy() const override { return m_loader.isRunning(); }
+    [[nodiscard]] bool isBusy() const override { return m_loader.isRunning() || m_marker.isBusy(); }
 
 protected:
     void showCheckpoint() override;
@@ -58,6 +59,7 @@ private:
     FileId m_shownFile = kNoFile;
     QString m_filter;
     bool m_following = false;
+    FindingMarker m_marker;
     LatestOnly m_loader{WorkLength::Long};
     FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };

@@ -9,7 +9,6 @@
 #include "ui/jobs/free_later.h"
 #include "ui/jobs/save_file.h"
 #include "ui/models/parameters/parameter_filter.h"
-#include "ui/models/parameters/parameter_index.h"
 #include "ui/session/shell_words.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -113,6 +112,11 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     , m_model(new ParameterTableModel(this))
     , m_summary(new QLabel(this))
     , m_empty(makeEmpty(u"parametersEmpty"_s))
+    , m_marker(context.findings, [this](const FindingPlacesPtr& places) {
+        m_model->setFindings(places);
+        if (m_filter.contains(u"has"_s))
+            query();
+    })
 {
     setObjectName(u"parametersPage"_s);
     prepareTable(m_table, context.theme, u"parameterTable"_s, tr("Parameters"));
@@ -166,19 +170,15 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     connect(m_filterBar, &FilterBar::workTriggered, this, &ParametersPage::onValueAction);
     connect(&context.findings.values(), &ValueRun::changed, this, &ParametersPage::showValues);
     connect(&context.findings.values(), &ValueRun::progressChanged, this, &ParametersPage::showValues);
-    connect(&context.findings, &FindingStore::changed, this, [this] {
-        if (m_filter.contains(u"has:"_s) || m_filter.contains(u"has="_s))
-            query();
-    });
     handFocusTo(this, m_table);
     showEmptyState();
 }
 
 void ParametersPage::showCheckpoint()
 {
-    m_path = m_context.session.path();
     m_index.reset();
     m_model->setIndex(nullptr);
+    m_marker.setCheckpoint(m_checkpoint);
     m_querier.cancel();
     m_rowsFilter.reset();
     m_save->setEnabled(false);
@@ -230,7 +230,7 @@ void ParametersPage::query()
     m_values = m_context.findings.values().of(m_checkpoint);
     m_querier.run<ParameterRows>(
         [index = m_index, text = m_filter, column = m_column, descending = m_descending,
-            knowledge = ParamKnowledge{m_values, m_context.findings.of(m_checkpoint)}](
+            knowledge = ParamKnowledge{m_values, m_model->findings()}](
             const std::stop_token& token, const std::function<void(ParameterRows)>& deliver) {
             ParameterFilter filter = ParameterFilter::parse(text);
             filter.setKnowledge(knowledge);
@@ -471,7 +471,7 @@ void ParametersPage::saveRows(const QString& path)
     ReportHead head = rowsHead(entry().name, *m_rowsFilter, sourceWords(*m_checkpoint, m_place));
     m_saver.save(
         [&files = m_context.session.files(),
-            table = ParameterTable{m_index, m_model->rows(), m_path, std::move(head)},
+            table = ParameterTable{m_index, m_model->rows(), m_place.path, std::move(head)},
             target = SaveTarget{path, readAt(m_place)}] { return writeParameterTable(files, table, target); },
         tr("Saved the rows to %1.").arg(path));
 }

@@ -7,6 +7,7 @@
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
+#include "ui/session/findings/finding_marker.h"
 
 #include <QTimer>
 
@@ -40,7 +41,10 @@ public:
     void sortBy(ParamColumn column, Qt::SortOrder order);
     /// Writes the rows on screen to a CSV or JSON file; a message reports the result.
     void saveRows(const QString& path);
-    [[nodiscard]] bool isBusy() const override { return m_indexer.isRunning() || m_querier.isRunning(); }
+    [[nodiscard]] bool isBusy() const override
+    {
+        return m_indexer.isRunning() || m_querier.isRunning() || m_marker.isBusy();
+    }
 
 protected:
     void showCheckpoint() override;
@@ -68,7 +72,6 @@ private:
     QAction* m_save = nullptr; ///< the rows
     QLabel* m_summary;
     QLabel* m_empty;
-    io::Path m_path; ///< as it was opened
     ParameterIndexPtr m_index;
     QString m_filter;
     std::optional<QString> m_rowsFilter; ///< that made the rows; none: they are not there yet
@@ -80,6 +83,7 @@ private:
     ParamColumn m_column = ParamColumn::Name;
     bool m_descending = false;
     bool m_following = false;
+    FindingMarker m_marker;
     LatestOnly m_indexer{WorkLength::Short};
     LatestOnly m_querier{WorkLength::Short};
     FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};

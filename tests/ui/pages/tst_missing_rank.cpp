@@ -122,8 +122,9 @@ private Q_SLOTS:
         const CheckpointPtr lost = ui.checkpoint();
         SelectedThing thing;
         thing.param = *lost->findParam(kName);
+        const FindingPlaces found(lost, std::make_shared<const std::vector<Finding>>(lost->findings));
         QStringList facts;
-        for (const DetailSection& section : detailsOf(*lost, thing, lost->findings).sections)
+        for (const DetailSection& section : detailsOf(*lost, thing, &found).sections)
             for (const auto& fact : section.facts)
                 facts.append(section.title % u'/' % fact.name % u'/' % fact.value);
         const uint64_t all = lost->params[index(thing.param)].elements * 3 * 4;

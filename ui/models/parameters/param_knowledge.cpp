@@ -2,7 +2,7 @@
 #include "ui/models/parameters/param_knowledge.h"
 
 #include "core/layout/map_query.h"
-#include "ui/models/address_selection.h"
+#include "ui/models/finding_mark.h"
 
 #include <algorithm>
 
@@ -51,23 +51,6 @@ void markMissing(const ParameterIndex& index, std::vector<uint8_t>& marks, const
     }
 }
 
-void markFindings(
-    const Checkpoint& checkpoint, const std::vector<Finding>& findings, std::vector<uint8_t>& marks)
-{
-    const auto mark = [&](const Place& place) {
-        const auto thing = selectionOf(checkpoint, place);
-        if (thing && thing->param != kNoParam && index(thing->param) < marks.size())
-            marks[index(thing->param)] = 1;
-    };
-    for (const Finding& finding : findings) {
-        if (finding.severity == Severity::Info)
-            continue;
-        mark(finding.where);
-        for (const Place& part : finding.parts)
-            mark(part);
-    }
-}
-
 } // namespace
 
 bool ParamKnowledge::knows(const QStringList& what) const
@@ -94,8 +77,10 @@ std::vector<uint8_t> ParamKnowledge::having(const ParameterIndex& index, const Q
                 marks[shardscope::index(tensor.param)] = 1;
         }
     }
-    if (findings && what.contains(u"finding"_s))
-        markFindings(checkpoint, *findings, marks);
+    for (size_t i = 0; findings && what.contains(u"finding"_s) && i < marks.size(); ++i) {
+        if (markOf(*findings, findings->ofParam(ParamId{static_cast<uint32_t>(i)})).count > 0)
+            marks[i] = 1;
+    }
     for (size_t i = 0; i < marks.size(); ++i) {
         if (const ParamId owner = checkpoint.params[i].sharedWith; owner != kNoParam)
             marks[i] = static_cast<uint8_t>(marks[i] | marks[shardscope::index(owner)]);

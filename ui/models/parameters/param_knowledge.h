@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/finding.h"
+#include "core/layout/finding_places.h"
 #include "ui/models/parameters/parameter_index.h"
 
 #include <QStringList>
@@ -36,7 +36,7 @@ using ReadValuesPtr = std::shared_ptr<const ReadValues>;
 /// Thread-safe.
 struct ParamKnowledge {
     ReadValuesPtr values; ///< null: none were read
-    std::shared_ptr<const std::vector<Finding>> findings; ///< null: none
+    FindingPlacesPtr findings; ///< of the index's checkpoint; null: not looked up yet
 
     /// One byte per parameter, 1 where it has one of `what`: nan, inf, zero, zeros (a tensor of nothing
     /// else), missing, finding. For values only in states with one of `states` in their names, if there are

@@ -32,10 +32,11 @@ ParameterTableModel::ParameterTableModel(QObject* parent)
     at(Elements).copy = [this](ParamId id) { return QString::number(param(id).elements); };
     at(Bytes).copy = [this](ParamId id) { return QString::number(facts(id).bytes); };
     at(Name).tip = [this](ParamId id) {
-        const QString name = toText(param(id).name);
-        return facts(id).lostBytes == 0
-            ? name
-            : QString(name % u'\n' % tr("%1 of it is missing.").arg(bytesText(facts(id).lostBytes)));
+        QString text = toText(param(id).name);
+        if (facts(id).lostBytes > 0)
+            text += u'\n' % tr("%1 of it is missing.").arg(bytesText(facts(id).lostBytes));
+        const QString found = markAt(id).text();
+        return found.isEmpty() ? text : QString(text % u'\n' % found);
     };
     at(Bytes).tip = [this](ParamId id) {
         const QString present = tr("%1 in all states").arg(exactBytesText(facts(id).bytes));
@@ -56,7 +57,8 @@ ParameterTableModel::ParameterTableModel(QObject* parent)
             segments.append(QPointF(begin, end));
         return segments;
     };
-    at(Name).severity = [this](ParamId id) { return facts(id).lostBytes > 0 ? 2 : -1; };
+    at(Name).severity
+        = [this](ParamId id) { return std::max(facts(id).lostBytes > 0 ? 2 : -1, markAt(id).severity); };
     at(Padding).copy = [this](ParamId id) { return QString::number(facts(id).padding); };
     at(Padding).tip = [this](ParamId id) {
         return tr("%1 elements of padding next to it, on all ranks together")
@@ -74,6 +76,19 @@ void ParameterTableModel::setIndex(ParameterIndexPtr index)
 {
     m_index = std::move(index);
     setRows({});
+}
+
+void ParameterTableModel::setFindings(FindingPlacesPtr findings)
+{
+    m_findings = std::move(findings);
+    if (rowCount() > 0)
+        Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, 0), {SeverityRole, Qt::ToolTipRole});
+}
+
+FindingMark ParameterTableModel::markAt(ParamId id) const
+{
+    const bool isOfIndex = m_findings && &m_findings->checkpoint() == m_index->checkpoint().get();
+    return isOfIndex ? markOf(*m_findings, m_findings->ofParam(id)) : FindingMark();
 }
 
 const Parameter& ParameterTableModel::param(ParamId id) const

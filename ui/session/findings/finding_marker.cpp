@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/findings/finding_marker.h"
+
+#include "ui/jobs/free_later.h"
+#include "ui/session/check_run.h"
+
+namespace shardscope::ui {
+
+FindingMarker::FindingMarker(const FindingStore& store, Receive receive, QObject* parent)
+    : QObject(parent)
+    , m_store(store)
+    , m_receive(std::move(receive))
+{
+    connect(&store, &FindingStore::changed, this, &FindingMarker::look);
+}
+
+void FindingMarker::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    m_found.reset();
+    m_finder.cancel();
+    m_receive(nullptr);
+    look();
+}
+
+void FindingMarker::look()
+{
+    if (!m_checkpoint)
+        return;
+    const FindingStore::Findings found = m_store.of(m_checkpoint);
+    const bool isSame
+        = found == m_found || (m_found && found->size() == m_found->size() && m_store.run().isRunning());
+    if (isSame)
+        return; // a check reports more often than it finds something
+    m_found = found;
+    m_finder.run<FindingPlacesPtr>(
+        [checkpoint = m_checkpoint, found](
+            const std::stop_token& token, const std::function<void(FindingPlacesPtr)>& deliver) {
+            auto places = std::make_shared<const FindingPlaces>(checkpoint, found, token);
+            if (!token.stop_requested())
+                deliver(freedOnWorker(std::move(places)));
+        },
+        [this](const FindingPlacesPtr& places) { m_receive(places); });
+}
+
+} // namespace shardscope::ui
