@@ -183,10 +183,14 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     const Checkpoint& part = partOfRank(checkpoint, rank);
     details.title = rankLabel(checkpoint, coordinate);
     DetailSection files{u"Files"_s, {}};
-    if (coordinate.dp < part.optimFiles.size())
-        addFile(files, checkpoint, part.optimFiles[coordinate.dp], u"Optimizer"_s);
-    if (coordinate.dp < part.modelFiles.size())
-        addFile(files, checkpoint, part.modelFiles[coordinate.dp], u"Model"_s);
+    if (!checkpoint.archives.empty()) { // one file has the objects of both
+        addFile(files, checkpoint, checkpoint.templateModel, u"Metadata"_s);
+    } else {
+        if (coordinate.dp < part.optimFiles.size())
+            addFile(files, checkpoint, part.optimFiles[coordinate.dp], u"Optimizer"_s);
+        if (coordinate.dp < part.modelFiles.size())
+            addFile(files, checkpoint, part.modelFiles[coordinate.dp], u"Model"_s);
+    }
     if (!files.facts.isEmpty())
         details.sections.append(files);
     if (thing.unit == kNoUnit)

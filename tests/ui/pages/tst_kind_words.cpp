@@ -7,6 +7,7 @@
 #include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/detail_facts.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/file_table_model.h"
 #include "ui/models/parameters/parameter_filter.h"
@@ -61,6 +62,27 @@ class TestKindWords : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    /// No file is a rank's alone, but what it has of the tensors is known.
+    void aRankOfADistributedCheckpoint()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(dataPath("dcp/root")));
+        for (const auto& [rank, bytes] : {std::pair(0U, 860U), std::pair(2U, 380U)}) {
+            SelectedThing thing;
+            thing.rank = rank;
+            QStringList facts;
+            for (const DetailSection& section : detailsOf(*ui.checkpoint(), thing).sections) {
+                for (const DetailFact& fact : section.facts)
+                    facts.append(section.title % u'/' % fact.name % u'/' % fact.value);
+            }
+            const QString all = facts.join(u'\n');
+            QVERIFY2(facts.contains(u"Files/Metadata/.metadata"_s), qPrintable(all));
+            QVERIFY2(facts.contains(u"Tensors/weight/%1"_s.arg(exactBytesText(bytes))), qPrintable(all));
+            QVERIFY2(facts.contains(u"In the files/%1/__%2_0.distcp"_s.arg(bytesText(bytes)).arg(rank)),
+                qPrintable(all));
+        }
+    }
+
     void distributedWeights()
     {
         WindowFixture ui;
