@@ -81,7 +81,7 @@ private Q_SLOTS:
         const ParameterTableModel* params = ui.find<ParametersPage>("parametersPage")->model();
         const QModelIndex row = params->index(params->rowOf(param), static_cast<int>(ParamColumn::Name));
         QCOMPARE(row.data(SeverityRole).toInt(), 2);
-        QVERIFY(row.data(Qt::ToolTipRole).toString().contains(says));
+        QVERIFY(row.data(Qt::ToolTipRole).toString().contains(u" more"_s)); // with those of its record
 
         const auto* files = ui.window().findChild<FileTableModel*>();
         QCOMPARE(files->index(files->rowOf(file), FileTableModel::Name).data(SeverityRole).toInt(), 2);
