@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 namespace shardscope {
@@ -91,6 +93,20 @@ std::optional<bool> JsonNode::boolean() const
     return json.is_boolean() ? std::optional(json.get<bool>()) : std::nullopt;
 }
 
+std::optional<double> JsonNode::number() const
+{
+    const Json& json = jsonOf(m_value);
+    if (json.is_number())
+        return json.get<double>();
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const std::string word = text().value_or("");
+    if (word == "nan")
+        return std::numeric_limits<double>::quiet_NaN();
+    return word == "inf" ? std::optional(kInfinity)
+        : word == "-inf" ? std::optional(-kInfinity)
+                         : std::nullopt;
+}
+
 std::optional<uint64_t> JsonNode::unsignedNumber() const
 {
     const Json& json = jsonOf(m_value);
@@ -131,6 +147,14 @@ void JsonIn::value(std::string_view name, const JsonNode& node, std::string& wha
         what = std::move(*text);
     else
         refuse(name, node ? "is not a text" : "is missing");
+}
+
+void JsonIn::value(std::string_view name, const JsonNode& node, double& what)
+{
+    if (const auto number = node.number())
+        what = *number;
+    else
+        refuse(name, node ? "is not a number" : "is missing");
 }
 
 void JsonIn::value(std::string_view name, const JsonNode& node, bool& what)

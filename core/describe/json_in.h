@@ -27,6 +27,7 @@ public:
     [[nodiscard]] bool isNull() const;
     [[nodiscard]] std::optional<std::string> text() const;
     [[nodiscard]] std::optional<bool> boolean() const;
+    [[nodiscard]] std::optional<double> number() const; ///< also one of the words "nan", "inf" and "-inf"
     /// A whole number that the type can hold; JSON has also fractions, and numbers of any size.
     template <std::integral T>
     [[nodiscard]] std::optional<T> integer() const
@@ -81,6 +82,31 @@ public:
         if (std::ranges::find(words, word) == std::ranges::end(words))
             refuse(name, "has a value that this build does not know");
     }
+    template <class E, class NameOf>
+    requires std::is_enum_v<E>
+    void word(std::string_view name, E& value, const NameOf& nameOf, const About& /*about*/ = {})
+    {
+        const std::vector<std::string_view> words = wordsOf<E>(nameOf);
+        std::string text;
+        field(name, text);
+        const auto found = std::ranges::find(words, text);
+        if (found == words.end())
+            return refuse(name, "has a value that this build does not know");
+        value = static_cast<E>(found - words.begin());
+    }
+    void textOrNull(std::string_view name, std::string& text, const About& /*about*/ = {})
+    {
+        std::optional<std::string> found;
+        field(name, found);
+        text = found.value_or(std::string());
+    }
+    void nameOrNull(std::string_view name, std::string& raw, const About& about = {})
+    {
+        if (m_object.at(name).isNull())
+            raw.clear();
+        else
+            this->name(name, raw, about);
+    }
     template <class Fields>
     void object(std::string_view name, const Fields& fields, const About& /*about*/ = {})
     {
@@ -120,6 +146,7 @@ public:
 private:
     void value(std::string_view name, const JsonNode& node, std::string& what);
     void value(std::string_view name, const JsonNode& node, bool& what);
+    void value(std::string_view name, const JsonNode& node, double& what);
     template <std::integral T>
     void value(std::string_view name, const JsonNode& node, T& what)
     {

@@ -40,6 +40,7 @@ void describe(auto& out, ConstOr<JobRecord> auto& record)
     out.list("words", record.words, [](auto& row, auto& word) { row.name("word", word); });
     out.field("json", record.json);
     out.name("host", record.host);
+    out.present("target", !record.target.empty(), [&] { out.name("target", record.target); });
     out.name("machine", record.machine);
     out.field("started", record.started);
     out.field("process", record.process);

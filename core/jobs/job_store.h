@@ -21,6 +21,7 @@ struct JobRecord {
     bool json = false; ///< its answer is JSON
     std::string host
         = {}; ///< how who started it calls this machine, for commands to run next; empty: unknown
+    std::string target = {}; ///< what it writes; empty: it is not known
     std::string machine = {}; ///< where it ran last
     uint64_t started = 0; ///< its last start; milliseconds since the epoch, as all times here
     uint32_t process = 0; ///< of its last start; 0: none yet
@@ -79,7 +80,7 @@ public:
     /// NotFound, Damaged.
     [[nodiscard]] Result<JobEntry> entry(std::string_view id) const;
     /// Records a job that is to be started. Where the same command was interrupted or has failed, that one is
-    /// taken again. Removes the oldest ended ones. Of `wanted`, words, json and host are set.
+    /// taken again. Removes the oldest ended ones. Of `wanted`, words, json, host and target are set.
     [[nodiscard]] Result<JobRecord> add(JobRecord wanted) const;
     /// Asks a running one to stop, as Ctrl+C does. Usage if it does not run; WriteFailed.
     [[nodiscard]] Status stop(std::string_view id) const;

@@ -93,6 +93,8 @@ JobCard::JobCard(Theme& theme, JobList& jobs, Job* job, QWidget* parent)
     m_log->setAccessibleName(tr("Log of this job"));
     m_log->hide();
     makeLayout();
+    if (!job->facts().host.isEmpty())
+        showElsewhere();
     connectWidgets();
     for (const QString& entry : job->logLines())
         m_log->appendPlainText(entry);
@@ -136,6 +138,19 @@ void JobCard::makeLayout()
     rows->addWidget(m_log);
 }
 
+/// The words of a job that does not need this window.
+void JobCard::showElsewhere()
+{
+    const QString& host = m_job->facts().host;
+    m_cancel->setText(tr("Stop"));
+    m_cancel->setToolTip(tr("Stops the job on %1; what it has finished is kept").arg(host));
+    m_dismiss->setText(tr("Forget"));
+    m_dismiss->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    m_dismiss->setToolTip(tr("Removes the record of the job on %1; files that it wrote stay").arg(host));
+    m_dismiss->setAccessibleName(tr("Forget this job"));
+    m_logButton->hide();
+}
+
 void JobCard::connectWidgets()
 {
     connect(m_job, &Job::progressChanged, this, &JobCard::showProgress);
@@ -155,7 +170,7 @@ void JobCard::connectWidgets()
     connect(m_copy, &QPushButton::clicked, this,
         [this] { QApplication::clipboard()->setText(m_job->outcome().figure); });
     connect(m_moveUp, &QPushButton::clicked, this, [this] { m_jobs.moveUp(m_job); });
-    connect(m_resume, &QPushButton::clicked, this, [this] { m_jobs.resume(m_job); });
+    connect(m_resume, &QPushButton::clicked, this, [this] { Q_EMIT resumeRequested(m_job); });
     connect(m_discard, &QPushButton::clicked, this, [this] { Q_EMIT discardRequested(m_job); });
     connect(&m_jobs, &JobList::queueChanged, this, &JobCard::showState);
     connect(m_dismiss, &QToolButton::clicked, this, [this] { Q_EMIT dismissed(m_job); });
@@ -176,6 +191,8 @@ void JobCard::showProgress()
         return;
     const Progress& progress = m_job->progress();
     QStringList facts;
+    if (!m_job->facts().unknown.isEmpty())
+        facts.append(m_job->facts().unknown % u' ' % tr("Last known:"));
     const bool cancels = m_job->state() == JobState::Cancelling;
     facts.append(cancels && m_job->facts().onlyReads ? tr("Cancelling")
             : cancels                                ? tr("Cancelling, waiting for the last write")
@@ -190,6 +207,8 @@ void JobCard::showProgress()
         m_bar->setRange(0, 0);
     }
     facts.append(progressFacts(progress));
+    if (!m_job->facts().when.isEmpty())
+        facts.append(m_job->facts().when);
     m_status->setText(facts.join(u" · "_s));
 }
 
@@ -200,9 +219,11 @@ void JobCard::showState()
     const bool opens = m_job->state() == JobState::Succeeded && !m_job->outcome().output.empty();
     m_bar->setVisible(m_job->isRunning());
     m_cancel->setVisible(active);
-    m_cancel->setEnabled(m_job->state() != JobState::Cancelling);
+    const bool isKnown = m_job->facts().unknown.isEmpty();
+    m_cancel->setEnabled(m_job->state() != JobState::Cancelling && isKnown);
+    m_dismiss->setEnabled(isKnown);
     m_moveUp->setVisible(m_job->state() == JobState::Queued && m_jobs.jobsBefore(m_job) > 1);
-    m_resume->setVisible(endedEarly);
+    m_resume->setVisible(endedEarly && isKnown);
     const bool reads = m_job->facts().onlyReads;
     m_resume->setText(m_job->state() == JobState::Failed ? tr("Try Again")
             : reads                                      ? tr("Start Again")
@@ -215,6 +236,10 @@ void JobCard::showState()
     m_status->setWraps(!active); // what it has found, or why it failed, is read to its end
     QString icon = u"job"_s;
     ThemeRole role = ThemeRole::Accent;
+    const auto show = [&](const QString& name, ThemeRole colour) {
+        icon = name;
+        role = colour;
+    };
     switch (m_job->state()) {
     case JobState::Queued:
         m_status->setText(queueText());
@@ -224,31 +249,46 @@ void JobCard::showState()
         showProgress();
         break;
     case JobState::Succeeded:
-        if (foundErrors(m_job->outcome())) {
-            icon = u"error"_s;
-            role = ThemeRole::Error;
-        } else {
-            icon = m_job->outcome().needsAttention ? u"warning"_s : u"ok"_s;
-            role = m_job->outcome().needsAttention ? ThemeRole::Warning : ThemeRole::Success;
-        }
-        m_status->setText(m_job->outcome().summary);
+        if (foundErrors(m_job->outcome()))
+            show(u"error"_s, ThemeRole::Error);
+        else if (m_job->outcome().needsAttention)
+            show(u"warning"_s, ThemeRole::Warning);
+        else
+            show(u"ok"_s, ThemeRole::Success);
         break;
     case JobState::Failed:
-        icon = u"error"_s;
-        role = ThemeRole::Error;
-        m_status->setText(errorText(m_job->error()).replace(u'\n', QChar::LineSeparator));
+        show(u"error"_s, ThemeRole::Error);
         break;
     case JobState::Cancelled:
-        icon = u"warning"_s;
-        role = ThemeRole::Warning;
-        m_status->setText(reads               ? tr("Cancelled.")
-                : m_job->logLines().isEmpty() ? tr("Interrupted. What it has finished is kept.")
-                                              : tr("Cancelled. What it has finished is kept."));
+        show(u"warning"_s, ThemeRole::Warning);
         break;
     }
-    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(iconSize(24), devicePixelRatioF()));
+    if (!active)
+        m_status->setText(endText());
+    if (!m_job->facts().unknown.isEmpty())
+        show(u"warning"_s, ThemeRole::Warning);
+    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));
     showProblems();
     update();
+}
+
+/// Of a job that is not active. Of one elsewhere, whose state may have changed, only why it is not known.
+QString JobCard::endText() const
+{
+    const JobFacts& facts = m_job->facts();
+    QString text;
+    if (!facts.unknown.isEmpty())
+        text = facts.unknown;
+    else if (m_job->state() == JobState::Succeeded)
+        text = m_job->outcome().summary;
+    else if (m_job->state() == JobState::Failed)
+        text = errorText(m_job->error()).replace(u'\n', QChar::LineSeparator);
+    else
+        text = facts.onlyReads ? tr("Cancelled.")
+            : !facts.host.isEmpty() || m_job->logLines().isEmpty()
+            ? tr("Interrupted. What it has finished is kept.")
+            : tr("Cancelled. What it has finished is kept.");
+    return facts.when.isEmpty() ? text : QString(text % u" · "_s % facts.when);
 }
 
 void JobCard::showProblems()

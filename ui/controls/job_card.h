@@ -19,7 +19,8 @@ class ElidedLabel;
 
 /// One job: title, progress, rate, time left; its place in the queue, cancel, log; the result to open or to
 /// compare with the source, or its figure to copy; a link to each problem that it found; resume and discard
-/// where it ended early; dismiss.
+/// where it ended early; dismiss. Of one on another host also where and when it runs, and why its state is
+/// not known.
 class JobCard : public QFrame
 {
     Q_OBJECT
@@ -35,6 +36,8 @@ Q_SIGNALS:
     void placeRequested(const shardscope::ui::Job* job, const shardscope::Place& where);
     /// What the job has finished is to be removed.
     void discardRequested(shardscope::ui::Job* job);
+    void resumeRequested(shardscope::ui::Job* job);
+    /// The card is to go; of a job on another host also its record there.
     void dismissed(shardscope::ui::Job* job);
 
 protected:
@@ -45,9 +48,11 @@ private:
     void connectWidgets();
     void showProgress();
     void showState();
+    void showElsewhere();
     void showProblems();
 
     [[nodiscard]] QString queueText() const;
+    [[nodiscard]] QString endText() const;
 
     Theme& m_theme;
     JobList& m_jobs;

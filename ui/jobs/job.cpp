@@ -82,6 +82,16 @@ void Job::cancel()
     Q_EMIT stateChanged();
 }
 
+void Job::setKnown(Known now)
+{
+    m_state = now.state;
+    m_progress = std::move(now.progress);
+    m_outcome = std::move(now.outcome);
+    m_error = std::move(now.error);
+    Q_EMIT stateChanged();
+    Q_EMIT progressChanged();
+}
+
 void Job::finish(Result<JobOutcome> result)
 {
     if (result) {

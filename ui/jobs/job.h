@@ -41,6 +41,9 @@ struct JobFacts {
     std::vector<io::Path> workFolders; ///< where it may keep what is finished
     QString record; ///< name of the stored job (stored_jobs.h); empty if it is not stored
     bool onlyReads = false; ///< nothing of it is kept if it ends early
+    QString host = {}; ///< where it runs; empty: in this process
+    QString when = {}; ///< its start and end, if it runs elsewhere
+    QString unknown = {}; ///< why nothing is known now of a job that runs elsewhere; empty: it is
 };
 
 /// One long piece of work on a thread of its own, as the Jobs dock shows it. It can be started again after it
@@ -75,7 +78,7 @@ public:
 
     void start();
     /// A queued job ends at once, a running one as soon as it can.
-    void cancel();
+    virtual void cancel();
     /// Waits for its turn, once more.
     void enqueue();
     /// Not started, but left by a process that ended: it can be started or discarded.
@@ -85,6 +88,17 @@ Q_SIGNALS:
     void progressChanged();
     void logAdded(const QString& line);
     void stateChanged();
+
+protected:
+    /// Of a job that runs in another process.
+    struct Known {
+        JobState state = JobState::Running;
+        Progress progress = {};
+        JobOutcome outcome = {};
+        Error error = {};
+    };
+    /// In place of start(): what is known of it now. Without an entry in the log.
+    void setKnown(Known now);
 
 private:
     void finish(Result<JobOutcome> result);

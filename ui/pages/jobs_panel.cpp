@@ -2,6 +2,7 @@
 #include "ui/pages/jobs_panel.h"
 
 #include "ui/controls/job_card.h"
+#include "ui/session/far_jobs.h"
 
 #include <QLabel>
 #include <QScrollBar>
@@ -32,7 +33,11 @@ JobsPanel::JobsPanel(Theme& theme, JobList& jobs, QWidget* parent)
     m_cards->addWidget(m_empty);
     m_cards->addStretch();
     setWidget(body);
-    connect(&jobs, &JobList::added, this, &JobsPanel::addCard);
+    connect(&jobs, &JobList::added, this, [this](Job* job) {
+        JobCard* card = addCard(job);
+        connect(card, &JobCard::resumeRequested, &m_jobs, &JobList::resume);
+        connect(card, &JobCard::dismissed, &m_jobs, &JobList::remove);
+    });
     connect(&jobs, &JobList::removed, this, &JobsPanel::removeCard);
 }
 
@@ -61,7 +66,32 @@ void JobsPanel::setLimit(int jobs)
     m_limit->setValue(jobs);
 }
 
-void JobsPanel::addCard(Job* job)
+void JobsPanel::showFarJobs(FarJobs& jobs)
+{
+    m_farJobs = &jobs;
+    connect(&jobs, &FarJobs::added, this, [this](FarJob* job) {
+        JobCard* card = addCard(job);
+        connect(card, &JobCard::resumeRequested, job, &FarJob::resume);
+        connect(card, &JobCard::dismissed, job, &FarJob::forget);
+    });
+    connect(&jobs, &FarJobs::removed, this, &JobsPanel::removeCard);
+}
+
+void JobsPanel::showEvent(QShowEvent* event)
+{
+    QScrollArea::showEvent(event);
+    if (m_farJobs != nullptr)
+        m_farJobs->setLookedAt(true);
+}
+
+void JobsPanel::hideEvent(QHideEvent* event)
+{
+    QScrollArea::hideEvent(event);
+    if (m_farJobs != nullptr)
+        m_farJobs->setLookedAt(false);
+}
+
+JobCard* JobsPanel::addCard(Job* job)
 {
     auto* card = new JobCard(m_theme, m_jobs, job, widget());
     m_cards->insertWidget(1, card); // below the limit
@@ -70,8 +100,8 @@ void JobsPanel::addCard(Job* job)
     connect(card, &JobCard::compareRequested, this, &JobsPanel::compareRequested);
     connect(card, &JobCard::placeRequested, this, &JobsPanel::placeRequested);
     connect(card, &JobCard::discardRequested, this, &JobsPanel::discardRequested);
-    connect(card, &JobCard::dismissed, &m_jobs, &JobList::remove);
     verticalScrollBar()->setValue(0);
+    return card;
 }
 
 void JobsPanel::removeCard(const Job* job)
@@ -79,7 +109,7 @@ void JobsPanel::removeCard(const Job* job)
     for (JobCard* card : widget()->findChildren<JobCard*>())
         if (card->job() == job)
             card->deleteLater();
-    m_empty->setVisible(m_jobs.jobs().isEmpty());
+    m_empty->setVisible(m_jobs.jobs().isEmpty() && (m_farJobs == nullptr || m_farJobs->jobs().isEmpty()));
 }
 
 } // namespace shardscope::ui

@@ -12,7 +12,10 @@ class QVBoxLayout;
 
 namespace shardscope::ui {
 
-/// The Jobs dock's content: one card per job, newest on top.
+class FarJobs;
+class JobCard;
+
+/// The Jobs dock's content: one card per job, newest on top; also of jobs on other hosts.
 class JobsPanel : public QScrollArea
 {
     Q_OBJECT
@@ -20,6 +23,8 @@ public:
     JobsPanel(Theme& theme, JobList& jobs, QWidget* parent = nullptr);
 
     void setLimit(int jobs);
+    /// Shows these jobs, too, which live as long as this. They are asked for while this is visible.
+    void showFarJobs(FarJobs& jobs);
     [[nodiscard]] QSize sizeHint() const override { return {600, 150}; }
 
 Q_SIGNALS:
@@ -29,13 +34,18 @@ Q_SIGNALS:
     void discardRequested(shardscope::ui::Job* job);
     void limitChanged(int jobs);
 
+protected:
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+
 private:
     QWidget* makeLimit(QWidget* parent);
-    void addCard(Job* job);
+    JobCard* addCard(Job* job);
     void removeCard(const Job* job);
 
     Theme& m_theme;
     JobList& m_jobs;
+    FarJobs* m_farJobs = nullptr;
     QVBoxLayout* m_cards;
     QLabel* m_empty;
     QSpinBox* m_limit = nullptr;

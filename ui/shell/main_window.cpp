@@ -165,6 +165,7 @@ void MainWindow::watchHosts()
     if (wish)
         paths.push_back(wish->other);
     findChild<HostBar*>()->watch(paths);
+    m_jobs.farJobs().watch(paths);
 }
 
 void MainWindow::openRecent(const OpenedEntry& entry)

@@ -158,6 +158,7 @@ void MainWindow::connectJobs()
     connect(panel, &JobsPanel::discardRequested, &m_jobs, &WindowJobs::discard);
     connect(panel, &JobsPanel::limitChanged, &m_settings, &Settings::setJobLimit);
     panel->setLimit(m_settings.jobLimit());
+    panel->showFarJobs(m_jobs.farJobs());
     connect(&m_jobs, &WindowJobs::readingKnown, this,
         [this](const ReadingJobs& possible) { m_actions.setRead(possible); });
     connect(&m_jobs, &WindowJobs::attention, m_docks, &WindowDocks::showJobs);

@@ -49,6 +49,8 @@ WindowJobs::WindowJobs(Session& session, Theme& theme, Settings& settings, QMain
         if (job->outcome().bytesPerSecond > 0)
             m_settings.setWriteRate(job->outcome().bytesPerSecond);
     });
+    connect(&m_farJobs, &FarJobs::failed, this, [this](const Error& error) { m_messages->showError(error); });
+    connect(&m_farJobs, &FarJobs::started, this, &WindowJobs::attention);
     connect(&m_notifier, &DesktopNotifier::activated, this, [this] {
         m_window->setWindowState(m_window->windowState() & ~Qt::WindowMinimized);
         m_window->show();

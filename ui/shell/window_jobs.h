@@ -4,6 +4,7 @@
 #include "core/report/summary/next_steps.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/session/far_jobs.h"
 #include "ui/session/session.h"
 #include "ui/session/write_job.h"
 #include "ui/shell/desktop_notifier.h"
@@ -31,6 +32,7 @@ public:
     WindowJobs(Session& session, Theme& theme, Settings& settings, QMainWindow* window);
 
     [[nodiscard]] JobList& list() { return m_list; }
+    [[nodiscard]] FarJobs& farJobs() { return m_farJobs; }
     /// Where messages about jobs are shown.
     void setMessages(MessageBar* messages) { m_messages = messages; }
     /// The program that continues jobs in the background, with --headless; else this one.
@@ -88,6 +90,7 @@ private:
     QMainWindow* m_window;
     MessageBar* m_messages = nullptr;
     JobList m_list;
+    FarJobs m_farJobs;
     DesktopNotifier m_notifier;
     Closing m_closing = Closing::No;
     std::function<void()> m_close; ///< of the last question

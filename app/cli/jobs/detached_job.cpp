@@ -6,6 +6,7 @@
 #include "core/jobs/job_process.h"
 #include "core/report/jobs/jobs_report.h"
 
+#include <filesystem>
 #include <utility>
 
 #include <poll.h>
@@ -106,8 +107,11 @@ Result<jobs::JobEntry> startDetached(const Parsed& parsed, const Output& output,
 {
     SHARDSCOPE_CHECK(requireJob(parsed));
     const jobs::JobStore store(files);
+    std::string target = parsed.arguments.positional("DST");
+    if (!target.empty())
+        target = std::filesystem::absolute(target).lexically_normal().string();
     SHARDSCOPE_TRY(const jobs::JobRecord record,
-        store.add({.words = parsed.words, .json = output.json(), .host = output.host()}));
+        store.add({.words = parsed.words, .json = output.json(), .host = output.host(), .target = target}));
     SHARDSCOPE_CHECK(jobs::startJob(store, record.id));
     return store.entry(record.id);
 }

@@ -7,8 +7,8 @@
 #include "app/cli/jobs/signals.h"
 #include "core/base/parallel.h"
 #include "core/base/shell_quote.h"
+#include "core/far/far_command.h"
 #include "core/report/jobs/jobs_report.h"
-#include "core/serve/file_calls.h"
 
 #include <atomic>
 #include <csignal>
@@ -19,29 +19,18 @@ namespace shardscope::cli {
 
 namespace {
 
-constexpr size_t kEntryLimit = size_t{16} << 20;
 constexpr int kLookMs = 50;
 
 /// Asks for words that change jobs. The JSON of its answer.
 Result<std::string> changeJobs(
     const std::string& host, std::vector<std::string> words, bool asText, const JobContext* job)
 {
-    std::string answer;
-    const far::FarQuestion question{
-        .request = {.ask = std::string(serve::ask::kJob), .text = asText, .host = host},
-        .payload = serve::wordsPayload(words),
-        .data = [&](std::string_view bytes) -> Status {
-            if (bytes.size() > kEntryLimit - answer.size())
-                return fail(ErrorCode::LimitExceeded, "the answer of the other host is too large");
-            answer += bytes;
-            return {};
-        },
+    return far::answerOf({.host = host,
+        .words = std::move(words),
+        .changesJobs = true,
+        .asText = asText,
         .job = job,
-        .outlivesStop = true};
-    SHARDSCOPE_TRY(const far::FarAnswer done, far::farHost(host).ask(question));
-    if (done.last.exit.value_or(0) != 0)
-        return forward(far::ofHost(serve::parseError(answer), host));
-    return answer;
+        .outlivesStop = true});
 }
 
 /// The view of one job on another host.
@@ -143,7 +132,8 @@ Result<std::string> start(const FarWords& there, bool asText, const JobContext& 
 Result<int> runThere(const Parsed& parsed, const FarWords& there, Output& output, JobContext& job)
 {
     SHARDSCOPE_TRY(const std::string started, start(there, !output.json(), job));
-    SHARDSCOPE_TRY(const std::string id, jobOfAnswer(started));
+    SHARDSCOPE_TRY(const DetachedJob made, parseJob(started));
+    const std::string& id = made.id;
     const bool isOnlyAnswer = !parsed.command->resumes || parsed.arguments.has("--dry-run");
     if (!output.quiet() && !isOnlyAnswer)
         output.message("this runs on " + there.host + " as job " + id + "\n");

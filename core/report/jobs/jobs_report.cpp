@@ -10,20 +10,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace shardscope {
 
-void describe(auto& out, const Progress& progress)
+void describe(auto& out, ConstOr<Progress> auto& progress)
 {
     out.is("Progress", "How far a job is. `eta_seconds` is None while it is not known.");
     out.field("phase", progress.phase);
     out.field("bytes_done", progress.bytesDone);
     out.field("bytes_total", progress.bytesTotal, "0 if unknown");
-    out.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, progress.bytesPerSecond)));
-    out.field(
-        "eta_seconds", progress.etaSeconds < 0 ? std::nullopt : std::optional(progress.etaSeconds), finite());
+    auto rate = static_cast<uint64_t>(std::max(0.0, progress.bytesPerSecond));
+    out.field("bytes_per_second", rate);
+    auto left = progress.etaSeconds < 0 ? std::nullopt : std::optional(progress.etaSeconds);
+    out.field("eta_seconds", left, finite());
+    if constexpr (kReads<decltype(out)>) {
+        progress.bytesPerSecond = static_cast<double>(rate);
+        progress.etaSeconds = left && std::isfinite(*left) && *left >= 0 ? *left : -1;
+    }
+}
+
+void describe(auto& out, ConstOr<DetachedJob> auto& job)
+{
+    out.is("DetachedJob", "A command that runs, or ran, as a process of its own.");
+    out.field("id", job.id, "for --attach, --stop, --resume and --forget");
+    out.word("state", job.state, jobs::stateName,
+        "interrupted: it was stopped, or its process has ended without an answer; the same command "
+        "continues it. elsewhere: started on another machine with the same home folder");
+    out.name("command", job.command, "for a shell of its machine");
+    out.nameOrNull("target", job.target, "what it writes; null where the command names no folder for it");
+    out.name("machine", job.machine);
+    out.field("started", job.started, "UTC; its last start");
+    out.textOrNull("ended", job.ended, "UTC");
+    out.field("exit", job.exit, "its exit status");
+    out.field("json", job.json, "whether its answer is JSON");
+    out.field("progress", job.progress, "the last that it reported");
+    if constexpr (kReads<decltype(out)>) {
+        if (!jobs::JobStore::isId(job.id))
+            out.refuse("id", "is not the id of a job");
+    }
 }
 
 namespace {
@@ -42,31 +70,21 @@ std::string timeOf(uint64_t milliseconds)
     return utcTimeText(static_cast<int64_t>(std::min(milliseconds / 1000, kLatest)));
 }
 
-} // namespace
-
-namespace jobs {
-
-void describe(auto& out, const JobEntry& job)
+DetachedJob shownOf(const jobs::JobEntry& job)
 {
-    out.is("DetachedJob", "A command that runs, or ran, as a process of its own.");
-    out.field("id", job.record.id, "for --attach, --stop, --resume and --forget");
-    out.word("state", job.state, stateName,
-        "interrupted: it was stopped, or its process has ended without an answer; the same command "
-        "continues it. elsewhere: started on another machine with the same home folder");
-    out.name("command", commandOf(job.record), "for a shell of its machine");
-    out.name("machine", job.record.machine);
-    out.field("started", timeOf(job.record.started), "UTC; its last start");
-    out.textOrNull("ended", job.end ? timeOf(job.end->ended) : std::string(), "UTC");
-    out.field("exit", job.end ? std::optional(job.end->exit) : std::nullopt, "its exit status");
-    out.field("json", job.record.json, "whether its answer is JSON");
-    out.field("progress", parseProgress(job.progress), "the last that it reported");
+    return {.id = job.record.id,
+        .state = job.state,
+        .command = commandOf(job.record),
+        .target = job.record.target,
+        .machine = job.record.machine,
+        .started = timeOf(job.record.started),
+        .ended = job.end ? timeOf(job.end->ended) : std::string(),
+        .exit = job.end ? std::optional(job.end->exit) : std::nullopt,
+        .json = job.record.json,
+        .progress = parseProgress(job.progress)};
 }
 
-} // namespace jobs
-
-namespace {
-
-void describeJobs(auto& out, const std::vector<jobs::JobEntry>& entries)
+void describeJobs(auto& out, ConstOr<std::vector<DetachedJob>> auto& entries)
 {
     out.answer(
         "jobs", "JobsAnswer", "Commands that run as processes of their own on a machine, newest first.");
@@ -92,17 +110,11 @@ std::string stateText(const jobs::JobEntry& job, const std::optional<Progress>& 
 
 std::optional<Progress> parseProgress(std::string_view json)
 {
-    const JsonNode node = JsonNode::parse(json);
-    const auto phase = node.at("phase").text();
-    const auto done = node.at("bytes_done").integer<uint64_t>();
-    const auto total = node.at("bytes_total").integer<uint64_t>();
-    const auto rate = node.at("bytes_per_second").integer<uint64_t>();
-    if (!phase || !done || !total)
-        return std::nullopt;
-    Progress out{*phase, *done, *total, static_cast<double>(rate.value_or(0))};
-    if (out.bytesPerSecond > 0 && out.bytesTotal >= out.bytesDone && out.bytesTotal > 0)
-        out.etaSeconds = static_cast<double>(out.bytesTotal - out.bytesDone) / out.bytesPerSecond;
-    return out;
+    std::string problem;
+    Progress out;
+    JsonIn in(JsonNode::parse(json), problem);
+    describe(in, out);
+    return problem.empty() ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::string progressJson(const Progress& progress)
@@ -114,17 +126,25 @@ std::string progressJson(const Progress& progress)
 
 std::string progressSchema()
 {
-    return schemaOf("progress", [](SchemaOut& out) { describe(out, Progress()); });
+    return schemaOf("progress", [](SchemaOut& out) {
+        const Progress none;
+        describe(out, none);
+    });
 }
 
 void writeJobsJson(const TextSink& sink, const std::vector<jobs::JobEntry>& entries)
 {
-    writeObject(sink, [&](JsonOut& out) { describeJobs(out, entries); });
+    std::vector<DetachedJob> shown;
+    std::ranges::transform(entries, std::back_inserter(shown), shownOf);
+    writeObject(sink, [&](JsonOut& out) { describeJobs(out, std::as_const(shown)); });
 }
 
 std::string jobsSchema()
 {
-    return schemaOf("jobs", [](SchemaOut& out) { describeJobs(out, {}); });
+    return schemaOf("jobs", [](SchemaOut& out) {
+        const std::vector<DetachedJob> none;
+        describeJobs(out, none);
+    });
 }
 
 void writeJobsText(const TextSink& sink, const TextStyle& style, const std::vector<jobs::JobEntry>& entries)
@@ -140,14 +160,23 @@ void writeJobsText(const TextSink& sink, const TextStyle& style, const std::vect
     table.write(sink, style, "");
 }
 
-Result<std::string> jobOfAnswer(std::string_view json)
+Result<std::vector<DetachedJob>> parseJobs(std::string_view json)
 {
-    const JsonNode found = JsonNode::parse(json).at("jobs");
-    const auto all = found.isArray() ? found.items() : std::vector<JsonNode>();
-    const auto id = all.size() == 1 ? all.front().at("id").text() : std::nullopt;
-    if (!id || !jobs::JobStore::isId(*id))
+    std::string problem;
+    std::vector<DetachedJob> out;
+    JsonIn in(JsonNode::parse(json), problem);
+    describeJobs(in, out);
+    if (!problem.empty())
+        return fail(ErrorCode::Hostile, "what the other host says of its jobs cannot be used: " + problem);
+    return out;
+}
+
+Result<DetachedJob> parseJob(std::string_view json)
+{
+    SHARDSCOPE_TRY(std::vector<DetachedJob> all, parseJobs(json));
+    if (all.size() != 1)
         return fail(ErrorCode::Hostile, "what the other host says of the job cannot be used");
-    return *id;
+    return std::move(all.front());
 }
 
 } // namespace shardscope

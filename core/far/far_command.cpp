@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/far/far_command.h"
+
+#include "core/serve/file_calls.h"
+
+namespace shardscope::far {
+
+namespace {
+
+constexpr size_t kAnswerLimit = size_t{1} << 30;
+
+/// Whether it begins as every answer that is an error.
+bool isError(std::string_view answer)
+{
+    constexpr size_t kLongestStart = 64;
+    return answer.substr(0, kLongestStart).find("\"shardscope/error/") != std::string_view::npos;
+}
+
+} // namespace
+
+Result<std::string> answerOf(const FarCommand& command)
+{
+    std::string answer;
+    const FarQuestion question{
+        .request = {.ask = std::string(command.changesJobs ? serve::ask::kJob : serve::ask::kAnswer),
+            .text = command.asText,
+            .host = command.host},
+        .payload = serve::wordsPayload(command.words),
+        .data = [&](std::string_view bytes) -> Status {
+            if (bytes.size() > kAnswerLimit - answer.size())
+                return fail(ErrorCode::LimitExceeded, "the answer of the other host is too large");
+            answer += bytes;
+            return {};
+        },
+        .progress = command.progress,
+        .job = command.job,
+        .outlivesStop = command.outlivesStop};
+    SHARDSCOPE_TRY(const FarAnswer done, farHost(command.host).ask(question));
+    if (done.last.exit.value_or(0) != 0 && isError(answer))
+        return forward(ofHost(serve::parseError(answer), command.host));
+    return answer;
+}
+
+} // namespace shardscope::far
