@@ -115,6 +115,7 @@ void PlanDialog::shareWidth()
 
 void PlanDialog::setCommand(const QString& command)
 {
+    m_command = command;
     m_foot->setCommand(command);
 }
 

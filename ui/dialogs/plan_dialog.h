@@ -39,6 +39,8 @@ public:
     [[nodiscard]] virtual const PlanPreview& preview() const = 0;
     /// The choices of the preview; null while a field is not valid.
     [[nodiscard]] virtual const PlanWish* wish() const = 0;
+    /// The command line that does the same.
+    [[nodiscard]] const QString& command() const { return m_command; }
     /// Makes the saved form of the plan as shown; for a worker.
     [[nodiscard]] std::function<SavedPlan()> toSave() const;
 
@@ -97,6 +99,7 @@ private:
     void savePlan();
 
     Setup m_setup;
+    QString m_command;
     QSplitter* m_parts = nullptr;
     bool m_isSplitByUser = false;
     PlanFoot* m_foot = nullptr;

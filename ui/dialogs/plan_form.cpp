@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/plan_form.h"
 
+#include "core/far/far_path.h"
 #include "ui/text/text.h"
 #include "ui/widgets/path_field.h"
 
@@ -113,7 +114,7 @@ void PlanForm::suggestTarget(const QString& ending)
 
 void PlanForm::readInto(PlanWish& wish) const
 {
-    wish.target = toPath(m_target->path());
+    wish.target = far::typedPath(m_target->path().toStdString());
     wish.verify = m_verify->isChecked();
     wish.force = m_force->isChecked();
 }

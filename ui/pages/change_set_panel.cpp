@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/change_set_panel.h"
 
+#include "core/far/far_path.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
@@ -235,7 +236,8 @@ void ChangeSetPanel::planSoon()
 void ChangeSetPanel::plan()
 {
     m_planner.run<PlanPreview>(
-        [&files = m_files, place = m_place, options = options(), target = toPath(target())](
+        [&files = m_files, place = m_place, options = options(),
+            target = io::Path(far::typedPath(target().toStdString()))](
             const std::stop_token& token, const std::function<void(PlanPreview)>& deliver) {
             deliver(previewRepair(files, place, options, target, token));
         },

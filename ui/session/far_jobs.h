@@ -61,7 +61,8 @@ public:
     void watch(const std::vector<io::Path>& paths);
     /// Whether somebody looks at the jobs.
     void setLookedAt(bool isLookedAt);
-    /// Starts a command there as a job of its own: words as `shardscope` takes them there.
+    /// Starts a command there as a job of its own: words as `shardscope` takes them there. Those that begin
+    /// with "~/" are paths in the home folder.
     void start(const std::string& host, std::vector<std::string> words);
     [[nodiscard]] const QList<FarJob*>& jobs() const { return m_jobs; }
     /// A start is under way.

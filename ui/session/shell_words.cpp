@@ -25,6 +25,34 @@ QString quotedWord(const std::string& argument)
     return quotedWord(QString::fromStdString(argument));
 }
 
+std::vector<std::string> unquotedWords(const QString& line)
+{
+    std::vector<std::string> out;
+    QString word;
+    bool isWord = false;
+    bool isQuoted = false;
+    for (qsizetype i = 0; i < line.size(); ++i) {
+        const QChar letter = line[i];
+        if (letter == u' ' && !isQuoted) {
+            if (isWord)
+                out.push_back(word.toStdString());
+            word.clear();
+            isWord = false;
+            continue;
+        }
+        isWord = true;
+        if (letter == u'\'')
+            isQuoted = !isQuoted;
+        else if (letter == u'\\' && !isQuoted && i + 1 < line.size())
+            word += line[++i];
+        else
+            word += letter;
+    }
+    if (isWord)
+        out.push_back(word.toStdString());
+    return out;
+}
+
 SourceWords sourceWords(const CheckPlace& place)
 {
     const SourceArguments source = sourceArguments(place.path, place.open);

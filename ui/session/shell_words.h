@@ -18,6 +18,9 @@ namespace shardscope::ui {
 QString quotedWord(const QString& argument);
 QString quotedWord(const std::string& argument);
 
+/// The words of a line of quoted words, as the shell would take them.
+std::vector<std::string> unquotedWords(const QString& line);
+
 /// The command-line arguments that open a checkpoint.
 struct SourceWords {
     QString path; ///< PATH or SRC

@@ -2,11 +2,14 @@
 #include "ui/shell/window_jobs.h"
 
 #include "core/checkpoint/model/require.h"
+#include "core/far/far_path.h"
 #include "ui/dialogs/clean_dialog.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/session/fingerprint_store.h"
+#include "ui/session/plans/repair_preview.h"
 #include "ui/session/read_job.h"
+#include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/path_field.h"
@@ -166,6 +169,8 @@ void WindowJobs::open(PlanDialog* dialog)
     connect(dialog, &PlanDialog::repairWanted, this, &WindowJobs::repairWanted);
     connect(dialog, &PlanDialog::furtherFolderWanted, this, &WindowJobs::furtherFolderWanted);
     connect(dialog, &PlanDialog::startRequested, this, [this, dialog] {
+        if (far::isFar(dialog->wish()->target))
+            return startThere(dialog->source(), dialog->wish()->target, dialog->command());
         ExecuteOptions options;
         options.destination = dialog->preview().folder;
         options.sourceRunFolder = ownFolderOf(dialog->source());
@@ -184,11 +189,30 @@ void WindowJobs::start(Job* job, const Checkpoint& source, const io::Path& targe
     m_list.add(job);
 }
 
+void WindowJobs::startThere(const Checkpoint& source, const io::Path& target, const QString& command)
+{
+    m_settings.setLastTarget(source.runFolder, target.parent_path());
+    const std::string host = far::farPathOf(target)->host;
+    std::vector<std::string> words = unquotedWords(command);
+    words.erase(words.begin()); // the program
+    for (std::string& word : words) {
+        if (const auto there = far::farPathOf(word); there && there->host == host)
+            word = there->path.native();
+    }
+    m_farJobs.start(host, std::move(words));
+}
+
 void WindowJobs::startRepair(const WritePlanPtr& plan, const QString& folder)
 {
     ExecuteOptions options;
-    options.destination = toPath(folder);
+    options.destination = far::typedPath(folder.toStdString());
     const Checkpoint& source = *plan->repair->source;
+    if (far::isFar(options.destination)) {
+        const RepairInput& asked = plan->repair->input;
+        return startThere(source, options.destination,
+            repairCommand({asked.path, asked.open}, asked.options,
+                QString::fromStdString(options.destination.native())));
+    }
     options.sourceRunFolder = ownFolderOf(source);
     const auto store = storeOf(
         [plan, to = options.destination] { return savePlan(*plan, *plan->repair->source, {}, to); });

@@ -80,6 +80,8 @@ private:
     void open(PlanDialog* dialog);
     /// Starts a job that writes to `target`, and remembers where.
     void start(Job* job, const Checkpoint& source, const io::Path& target);
+    /// Starts it on the host that it writes to, where everything is that it reads.
+    void startThere(const Checkpoint& source, const io::Path& target, const QString& command);
     void tellDesktop(const Job& job);
     void closeWhenIdle();
     void continueDetached();

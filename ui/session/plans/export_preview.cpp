@@ -48,7 +48,7 @@ Status checkTarget(const io::Path& target)
 {
     if (target.empty())
         return fail(ErrorCode::Usage, "Choose the folder to write.");
-    if (target.is_relative())
+    if (!isWholePath(target))
         return fail(ErrorCode::Usage, "The target folder must be an absolute path.", target.native());
     return {};
 }
@@ -61,7 +61,7 @@ PlanPreview previewOf(
     PlanPreview preview;
     JobContext job(token);
     // A plan is shown while the target is still being typed.
-    const auto place = exportPlace(files, wish.target.is_absolute() ? wish.target : io::Path("/export"));
+    const auto place = exportPlace(files, isWholePath(wish.target) ? wish.target : io::Path("/export"));
     auto plan = planFor(files, source, wish, place ? place->name : "export", job);
     if (!plan) {
         preview.problem = std::move(plan).error();
@@ -78,7 +78,8 @@ PlanPreview previewOf(
     const bool isTaken = preview.problem && preview.problem->code == ErrorCode::TargetExists;
     if (!preview.problem || isTaken) {
         const auto replaced = replacedFiles(files, *preview.plan, preview.folder);
-        preview.note = replaced && !replaced->empty() ? replacedText(*replaced) : QString();
+        if (replaced && !replaced->empty())
+            preview.note = replacedText(*replaced);
     }
     if (isTaken && !preview.note.isEmpty())
         preview.problem->message += ". " + preview.note.toStdString();

@@ -34,7 +34,46 @@ std::optional<Error> problemOfRun(
     return error;
 }
 
+/// As the command line refuses it.
+Status checkAllThere(const std::string& host, const WritePlan& plan, const PlanWish& wish)
+{
+    const std::string runs = "`" + plan.verb + "` runs on " + host + ", where it writes";
+    if (!wish.patternsFile.empty())
+        return fail(ErrorCode::Unsupported, runs + ", and takes no file of this machine as --patterns",
+            wish.patternsFile.native(), "leave the patterns as the checkpoint records them");
+    for (const PlanSource& source : plan.sources) {
+        const auto there = far::farPathOf(source.path);
+        if (there && there->host == host)
+            continue;
+        return fail(ErrorCode::Unsupported,
+            runs + ", and the source is on " + (there ? there->host : std::string("this machine")),
+            source.path.parent_path().native(),
+            "copy it to " + host + " first, or write to this machine and copy the result");
+    }
+    return {};
+}
+
+std::optional<Error> problemThere(
+    io::FileSystem& files, const std::string& host, const PlanPreview& preview, const PlanWish& wish)
+{
+    if (Status all = checkAllThere(host, *preview.plan, wish); !all)
+        return std::move(all).error();
+    const io::Path target = preview.folder / preview.plan->targetName;
+    const auto isTaken = isOccupied(files, *preview.plan, target);
+    if (!isTaken)
+        return isTaken.error();
+    if (*isTaken && !wish.force)
+        return Error{ErrorCode::TargetExists, "the target exists", target.native(),
+            "Choose another folder or tick “Replace an existing target”."};
+    return std::nullopt;
+}
+
 } // namespace
+
+bool isWholePath(const io::Path& path)
+{
+    return path.is_absolute() || far::isFar(path);
+}
 
 io::Path proposedBeside(const io::Path& run)
 {
@@ -45,6 +84,12 @@ void examineFolder(io::FileSystem& files, const io::Path& sourceRun, const PlanW
     PlanPreview& preview)
 {
     preview.freeBytes = freeBytesAt(files, preview.folder);
+    if (const auto there = far::farPathOf(preview.folder)) {
+        preview.problem = problemThere(files, there->host, preview, wish);
+        if (!preview.problem)
+            preview.note = u"The job runs on %1, also when this window is closed."_s.arg(toText(there->host));
+        return;
+    }
     preview.resumes
         = StoredJobs::begun(files, *preview.plan, preview.folder) == StoredJobs::Begun::Interrupted;
     ExecuteOptions run;

@@ -33,10 +33,14 @@ struct PlanPreview {
 io::Path proposedBeside(const io::Path& run);
 
 /// Looks at the preview's folder: whether the plan can be started there, by the rules of the run itself, and
-/// what to do in the window if not; also if an earlier job has written the target. `sourceRun`: the run
+/// what to do in the window if not; also if an earlier job has written the target. On another host, where the
+/// job will run, only whether everything that it reads is there, and nothing in its way. `sourceRun`: the run
 /// folder of the source. For a worker.
 void examineFolder(io::FileSystem& files, const io::Path& sourceRun, const PlanWish& wish, JobContext& job,
     PlanPreview& preview);
+
+/// Whether something that was typed is a path from a root, of this machine or another host.
+bool isWholePath(const io::Path& path);
 
 /// Completes the command line of a plan: its options, and what all plans have.
 QString commandText(ShellCommand& command, const OptionFields& options, const PlanWish& wish);

@@ -19,7 +19,7 @@ PlanPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const 
         return preview;
     }
     preview.plan = freedOnWorker(std::move(*plan));
-    if (target.empty() || target.is_relative()) {
+    if (!isWholePath(target)) {
         preview.problem = Error{
             ErrorCode::Usage, "The folder of the copy must be an absolute path.", target.native(), {}};
         return preview;

@@ -22,7 +22,7 @@ Status checkDestination(io::FileSystem& files, const Checkpoint& source, const i
 {
     if (destination.empty())
         return fail(ErrorCode::Usage, "Choose the folder to write to.");
-    if (destination.is_relative())
+    if (!isWholePath(destination))
         return fail(ErrorCode::Usage, "The target folder must be an absolute path.", destination.native());
     return checkPlaces(files, destination, source.runFolder);
 }
