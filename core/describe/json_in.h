@@ -133,6 +133,15 @@ public:
         if (m_object.at(name))
             fields();
     }
+    /// Reads those of the alternative that the value has now.
+    template <class First, class Second>
+    void either(bool isFirst, const First& first, const Second& second)
+    {
+        if (isFirst)
+            first();
+        else
+            second();
+    }
     /// Reads the alternative that `what` holds.
     template <class... T, class Fields>
     void oneOf(std::string_view name, std::variant<T...>& what, const Fields& fields)

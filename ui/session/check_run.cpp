@@ -6,6 +6,7 @@
 #include "core/report/documents/markdown_report.h"
 #include "core/report/documents/sarif_report.h"
 #include "ui/jobs/free_later.h"
+#include "ui/session/far_answers.h"
 
 #include <chrono>
 
@@ -55,7 +56,7 @@ void CheckRun::start(CheckPlace place, CheckChoice choice, CheckpointPtr opened)
             options.target = choice.target;
             options.open = place.open;
             options.opened = opened;
-            auto result = examine(files, place.path, options, job, [&deliver](const DoctorFinding& made) {
+            auto result = examineAnywhere(files, place, options, job, [&deliver](const DoctorFinding& made) {
                 deliver({{}, made, {}});
             });
             deliver({{}, {}, std::move(result)});

@@ -10,6 +10,7 @@
 #include "core/io/published_file.h"
 #include "core/report/answers/skeleton_report.h"
 #include "core/report/answers/verify_report.h"
+#include "ui/session/far_answers.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/session/session.h"
 #include "ui/session/value_run.h"
@@ -152,14 +153,23 @@ Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints
     return outcome;
 }
 
+Result<StateFingerprint> fingerprintOf(
+    const Subject& subject, const CheckpointPtr& checkpoint, JobContext& context)
+{
+    if (const std::string host = hostOf(subject.place); !host.empty()) {
+        context.log("computed on " + host);
+        return fingerprintThere(subject.place, *checkpoint, context);
+    }
+    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
+    const Workers workers(defaultJobs(), *compute.backend);
+    return fingerprintState(subject.files, checkpoint, workers, context);
+}
+
 Result<JobOutcome> fingerprint(const Subject& subject, FingerprintStore& fingerprints, JobContext& context)
 {
     SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openForValues(subject, context));
     SHARDSCOPE_CHECK(requireKnownKind(*checkpoint));
-    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
-    const Workers workers(defaultJobs(), *compute.backend);
-    SHARDSCOPE_TRY(
-        const StateFingerprint found, fingerprintState(subject.files, checkpoint, workers, context));
+    SHARDSCOPE_TRY(const StateFingerprint found, fingerprintOf(subject, checkpoint, context));
     JobOutcome outcome{.summary = {}};
     outcome.figure = QString::fromStdString(found.whole.text());
     outcome.summary = u"%1 · %2"_s.arg(outcome.figure, readText(found.files, found.bytes));

@@ -23,12 +23,16 @@ std::string_view depthName(CheckDepth depth)
     return checkDepthName(std::min(depth, CheckDepth::Bytes));
 }
 
-void describeSeconds(auto& out, const std::array<TierFacts, 4>& tiers)
+void describeSeconds(auto& out, auto& tiers)
 {
     out.is("CheckSeconds", "Seconds of each depth.");
     for (size_t i = 0; i < tiers.size(); ++i) {
-        out.maybe(tiers[i].done,
-            [&] { out.field(checkDepthName(static_cast<CheckDepth>(i)), tiers[i].seconds, atLeast(0)); });
+        const std::string_view name = checkDepthName(static_cast<CheckDepth>(i));
+        out.present(name, tiers[i].done, [&] {
+            out.field(name, tiers[i].seconds, atLeast(0));
+            if constexpr (kReads<decltype(out)>)
+                tiers[i].done = true;
+        });
     }
 }
 
@@ -46,11 +50,12 @@ void describeDiagnosis(auto& out, const Diagnosis& diagnosis)
 
 /// The command that repairs a finding.
 struct Fix {
-    std::string_view code = {};
+    std::string code = {};
     std::string command = {};
 };
+constexpr std::string_view kProgram = "shardscope ";
 
-void describe(auto& out, const Fix& fix)
+void describe(auto& out, ConstOr<Fix> auto& fix)
 {
     out.is("Fix", "The command that repairs it.");
     out.field("code", fix.code);
@@ -59,43 +64,79 @@ void describe(auto& out, const Fix& fix)
 
 } // namespace
 
-void describe(auto& out, const DoctorFinding& made)
+void describe(auto& out, ConstOr<DoctorFinding> auto& made)
 {
     static const Diagnosis kNone;
     out.is("CheckFinding", "A finding with its diagnosis.");
     describe(out, made.finding);
-    describeDiagnosis(out, made.diagnosis == nullptr ? kNone : *made.diagnosis);
-    out.field("fix",
-        made.command.empty() ? std::nullopt
-                             : std::optional(Fix{made.finding.code, "shardscope " + made.command}));
+    std::vector<std::string> parts;
+    for (const Place& part : made.finding.parts)
+        parts.push_back(part.text());
+    out.present("parts", !parts.empty(),
+        [&] { out.field("parts", parts, "what exactly is meant, where `where` is only its span"); });
+    const bool isFixed = !made.command.empty();
+    std::optional<Fix> fix = isFixed
+        ? std::optional(Fix{std::string(made.finding.code), std::string(kProgram) + made.command})
+        : std::nullopt;
+    if constexpr (kReads<decltype(out)>) {
+        made.diagnosis = &diagnosisOf(made.finding.code); // of this build, as of the other end
+        for (const std::string& part : parts)
+            made.finding.parts.push_back(Place::parsed(part));
+    } else {
+        describeDiagnosis(out, made.diagnosis == nullptr ? kNone : *made.diagnosis);
+    }
+    out.field("fix", fix);
+    if constexpr (kReads<decltype(out)>) {
+        if (fix && fix->command.starts_with(kProgram))
+            made.command = fix->command.substr(kProgram.size());
+    }
 }
 
-void describe(auto& out, const CheckResult& result)
+namespace {
+
+void describeFacts(auto& out, auto& result)
+{
+    std::string folder = result.folder.string();
+    out.name("checkpoint", folder, "the folder that relative names start from");
+    out.nameOrNull("tag", result.tag);
+    out.field("stopped", result.stopped);
+    out.word("depth", result.depth, depthName, "as requested, or chosen by auto");
+    std::string use = checkTargetWord(result.target);
+    out.nameOrNull(
+        "use", use, "the intended use, as --for takes it; null: any. Depths below metadata do not check it");
+    out.object("not_read", [&](auto& notRead) {
+        notRead.is("NotRead", "Bytes that the check did not read, and what they hold.");
+        notRead.field("bytes", result.bytesNotRead, "of the checkpoint's files; 0 where every byte was read");
+        std::string what(result.partNotRead());
+        notRead.textOrNull("what", what, "what these bytes contain");
+    });
+    out.object(
+        "seconds", [&](auto& seconds) { describeSeconds(seconds, result.tiers); },
+        "per tier that was checked");
+    out.field("findings", result.findings, "most important first");
+    if constexpr (kReads<decltype(out)>) {
+        result.folder = folder;
+        if (auto target = parseCheckTarget(use))
+            result.target = *target;
+        else
+            out.refuse("use", "is no use that can be checked");
+    }
+}
+
+} // namespace
+
+void describe(auto& out, ConstOr<CheckResult> auto& result)
 {
     out.is(
         "CheckResult", "The answer for one path. `error` is set if it cannot be read; then nothing else is.");
     out.name("path", result.path, "as it was given");
     out.either(
         result.error.has_value(),
-        [&] { out.field("error", result.error.value_or(Error()), "why the path cannot be checked"); },
         [&] {
-            out.name("checkpoint", result.folder.string(), "the folder that relative names start from");
-            out.nameOrNull("tag", result.tag);
-            out.field("stopped", result.stopped);
-            out.word("depth", result.depth, depthName, "as requested, or chosen by auto");
-            out.nameOrNull("use", checkTargetWord(result.target),
-                "the intended use, as --for takes it; null: any. Depths below metadata do not check it");
-            out.object("not_read", [&](auto& notRead) {
-                notRead.is("NotRead", "Bytes that the check did not read, and what they hold.");
-                notRead.field(
-                    "bytes", result.bytesNotRead, "of the checkpoint's files; 0 where every byte was read");
-                notRead.textOrNull("what", result.partNotRead(), "what these bytes contain");
-            });
-            out.object(
-                "seconds", [&](auto& seconds) { describeSeconds(seconds, result.tiers); },
-                "per tier that was checked");
-            out.field("findings", result.findings, "most important first");
-        });
+            if constexpr (!kReads<decltype(out)>)
+                out.field("error", result.error.value_or(Error()), "why the path cannot be checked");
+        },
+        [&] { describeFacts(out, result); });
 }
 
 namespace {
@@ -163,6 +204,19 @@ std::string useText(const CheckResult& result)
 {
     const std::string use = checkTargetWord(result.target);
     return use.empty() || result.depth >= CheckDepth::Metadata ? use : use + "; not checked: needs metadata";
+}
+
+Result<CheckResult> parseCheck(std::string_view json)
+{
+    std::string problem;
+    std::vector<CheckResult> results;
+    JsonIn in(JsonNode::parse(json), problem);
+    in.field("results", results);
+    if (problem.empty() && results.size() != 1)
+        problem = "it is not about one path";
+    if (!problem.empty())
+        return fail(ErrorCode::Hostile, "the check of the other host cannot be read: " + problem);
+    return std::move(results.front());
 }
 
 std::string checkSchema()

@@ -14,6 +14,9 @@ namespace shardscope {
 void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results,
     std::optional<CheckDepth> depth, const ReportHead* report = nullptr);
 std::string checkSchema();
+/// What writeCheckJson() has written of one path; it can be anybody's text. Only what it says is set. Hostile
+/// if it is no such answer.
+Result<CheckResult> parseCheck(std::string_view json);
 /// The head of a report about these results: one checkpoint for each. Reads their manifests.
 ReportHead checkHead(io::FileSystem& files, const std::vector<CheckResult>& results, std::string command);
 /// As text, the most important first. Meaning and repair are printed once for each kind of finding.

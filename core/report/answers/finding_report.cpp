@@ -2,6 +2,7 @@
 #include "core/report/answers/finding_report.h"
 
 #include "core/describe/schema_out.h"
+#include "core/doctor/diagnosis.h"
 #include "core/report/text/printable.h"
 
 #include <algorithm>
@@ -44,6 +45,12 @@ void describeError(
 }
 
 } // namespace
+
+std::string_view knownCode(std::string_view text)
+{
+    const Diagnosis* diagnosis = findDiagnosis(text);
+    return diagnosis == nullptr ? std::string_view() : diagnosis->code;
+}
 
 void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::vector<Finding>& findings,
     std::string_view indent)

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/finding.h"
+#include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
 #include "core/report/text/text_table.h"
 
@@ -11,14 +12,25 @@
 
 namespace shardscope {
 
-void describe(auto& out, const Finding& finding)
+/// The code of a finding with this text, which lives as long as the program; empty if there is none.
+std::string_view knownCode(std::string_view text);
+
+void describe(auto& out, ConstOr<Finding> auto& finding)
 {
     out.is("Finding", "Damage or an anomaly. `where` is an address or a path.");
-    out.field("code", finding.code);
+    std::string code(finding.code);
+    out.field("code", code);
     out.word("severity", finding.severity, severityName);
     out.field("message", finding.message);
-    out.textOrNull("where", finding.where.text(), "an address, or a name relative to the checkpoint");
+    std::string where = finding.where.text();
+    out.textOrNull("where", where, "an address, or a name relative to the checkpoint");
     out.field("evidence", finding.evidence);
+    if constexpr (kReads<decltype(out)>) {
+        finding.code = knownCode(code);
+        finding.where = Place::parsed(where);
+        if (finding.code.empty())
+            out.refuse("code", "has a value that this build does not know");
+    }
 }
 
 void describe(auto& out, const Error& error)

@@ -105,28 +105,43 @@ struct Digests {
     std::optional<Digest> whole = {};
     DigestVersion version = kDigestVersion;
     std::vector<StateShare> states = {};
-    const std::vector<DigestedScalar>& scalars;
+    std::vector<DigestedScalar> scalars = {};
 };
 
 using DigestTexts = std::vector<std::pair<std::string, std::string>>;
 
-void describeDigests(auto& out, const Digests& digests)
+void describeDigests(auto& out, ConstOr<Digests> auto& digests)
 {
     DigestTexts states;
     for (const StateShare& share : digests.states) {
         if (digests.whole)
             states.emplace_back(share.state, share.digest.text());
     }
-    out.field("complete", digests.whole.has_value(),
+    bool isComplete = digests.whole.has_value();
+    out.field("complete", isComplete,
         "every file of the checkpoint was digested; always true without --partial and --combine");
     out.field("joined", digests.joined, "tensor slices and pipeline stages were merged before digesting");
-    out.textOrNull("fingerprint", digests.whole ? digests.whole->text() : std::string(),
+    std::string whole = digests.whole ? digests.whole->text() : std::string();
+    out.textOrNull("fingerprint", whole,
         "of the whole training state: the sum of states and scalars, both halves modulo 2^64, as 32 hex "
         "digits; "
         "null unless complete");
-    out.field("fingerprint_version", static_cast<uint64_t>(digests.version), kFingerprintVersionText);
+    auto version = static_cast<uint64_t>(digests.version);
+    out.field("fingerprint_version", version, kFingerprintVersionText);
     out.field("states", states, "all tensors of one state; empty unless complete");
     out.field("scalars", digests.scalars, "the parts of the state that are not tensors");
+    if constexpr (kReads<decltype(out)>) {
+        digests.version = static_cast<DigestVersion>(version);
+        digests.whole = parseDigest(whole);
+        if (!digests.whole || digests.version != kDigestVersion)
+            out.refuse("fingerprint", "is not complete, or not of this version");
+        for (const auto& [state, text] : states) {
+            const auto digest = parseDigest(text);
+            if (!digest)
+                return out.refuse("states", "has what is not 32 lower-case hex digits");
+            digests.states.push_back({state, *digest, 0});
+        }
+    }
 }
 
 /// Parameter by parameter as they come: there are many.
@@ -191,13 +206,13 @@ void describeStart(auto& out, const AnswerContext* context, const std::vector<st
 void writeFingerprintJson(
     const TextSink& sink, const FingerprintSubject& subject, const StateFingerprint& fingerprint)
 {
+    const Digests digests{.joined = subject.merged,
+        .whole = fingerprint.whole,
+        .states = fingerprint.states,
+        .scalars = fingerprint.scalars};
     writeObject(sink, [&](JsonOut& out) {
         describeStart(out, &subject.context, {});
-        describeDigests(out,
-            Digests{.joined = subject.merged,
-                .whole = fingerprint.whole,
-                .states = fingerprint.states,
-                .scalars = fingerprint.scalars});
+        describeDigests(out, digests);
         describeWhole(out, subject, fingerprint);
     });
 }
@@ -205,15 +220,30 @@ void writeFingerprintJson(
 void writePartialJson(
     const TextSink& sink, const PartialSubject& subject, const PartialFingerprint& fingerprint)
 {
+    const Digests digests{.whole = fingerprint.whole(),
+        .version = fingerprint.version,
+        .states = fingerprint.covered(),
+        .scalars = fingerprint.scalars};
     writeObject(sink, [&](JsonOut& out) {
         describeStart(out, subject.context, subject.combined);
-        describeDigests(out,
-            Digests{.whole = fingerprint.whole(),
-                .version = fingerprint.version,
-                .states = fingerprint.covered(),
-                .scalars = fingerprint.scalars});
+        describeDigests(out, digests);
         describePartial(out, fingerprint);
     });
+}
+
+Result<StateFingerprint> parseFingerprint(std::string_view json)
+{
+    std::string problem;
+    Digests digests;
+    JsonIn in(JsonNode::parse(json), problem);
+    describeDigests(in, digests);
+    if (!problem.empty())
+        return fail(ErrorCode::Hostile, "the fingerprint of the other host cannot be read: " + problem);
+    StateFingerprint out;
+    out.whole = *digests.whole;
+    out.states = std::move(digests.states);
+    out.scalars = std::move(digests.scalars);
+    return out;
 }
 
 Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path)
@@ -255,7 +285,8 @@ std::string fingerprintSchema()
         const CheckpointPtr none;
         const PartialFingerprint nothing;
         describeStart(out, &schemaContext(), {});
-        describeDigests(out, Digests{.scalars = {}});
+        const Digests digests;
+        describeDigests(out, digests);
         describeWhole(out, {schemaContext(), none}, {});
         out.maybe(true, [&] { describePartial(out, nothing); });
     });

@@ -32,6 +32,9 @@ struct PartialSubject {
 void writePartialJson(
     const TextSink& sink, const PartialSubject& subject, const PartialFingerprint& fingerprint);
 /// Reads it. Damaged if the text is not one; Unsupported if a later release wrote it.
+/// What writeFingerprintJson() has written; it can be anybody's text. Without what was read and the digests
+/// of tensors. Hostile if it is no whole fingerprint of this build's version.
+Result<StateFingerprint> parseFingerprint(std::string_view json);
 Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path);
 void writePartialText(const TextSink& sink, const TextStyle& style, const PartialSubject& subject,
     const PartialFingerprint& fingerprint);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/digest/state_fingerprint.h"
+#include "core/doctor/examine.h"
+#include "ui/session/check_run.h"
+
+#include <string>
+
+namespace shardscope::ui {
+
+// What reads all values of a checkpoint on another host is computed there, and the answer of that host's
+// program is read back: for a large checkpoint some kilobytes instead of all of it. For workers.
+
+/// The host that has all of a place; empty: this machine, or several hosts.
+std::string hostOf(const CheckPlace& place);
+
+/// As core/doctor's examine(). A check of every byte reads the metadata from here, and the bytes there. Its
+/// result has no ByteFacts then.
+Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& place,
+    const CheckOptions& options, JobContext& job, const FindingWatch& watch);
+
+/// The fingerprint of a checkpoint that is all on one host, which is not this machine. `files` and `bytes`
+/// are those of the checkpoint.
+Result<StateFingerprint> fingerprintThere(
+    const CheckPlace& place, const Checkpoint& checkpoint, JobContext& job);
+
+} // namespace shardscope::ui
