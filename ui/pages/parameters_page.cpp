@@ -214,7 +214,7 @@ void ParametersPage::setFilter(const QString& text)
     if (needsValues() && !m_context.findings.values().of(m_checkpoint)
         && ValueRun::bytesOf(*m_checkpoint) <= kReadUnasked
         && !m_context.findings.isReadingValues(*m_checkpoint))
-        m_context.findings.values().start(m_checkpoint);
+        m_context.findings.values().start({m_checkpoint, m_context.session.place()});
     showValues();
 }
 
@@ -312,7 +312,7 @@ void ParametersPage::onValueAction()
     if (run.isRunning())
         run.stop();
     else if (m_checkpoint)
-        run.start(m_checkpoint);
+        run.start({m_checkpoint, m_context.session.place()});
 }
 
 void ParametersPage::fitColumns()

@@ -35,6 +35,16 @@ std::vector<std::string> wordsFor(const char* verb, const CheckPlace& place)
     return out;
 }
 
+/// `latest` may name another tag by now.
+CheckPlace tagOf(CheckPlace place)
+{
+    if (!place.tagFolder.empty()) {
+        place.path = place.tagFolder;
+        place.open.tag.clear();
+    }
+    return place;
+}
+
 /// Passes on the progress of the other end.
 class Followed
 {
@@ -151,18 +161,43 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
 Result<StateFingerprint> fingerprintThere(
     const CheckPlace& place, const Checkpoint& checkpoint, JobContext& job)
 {
-    CheckPlace exact = place; // `latest` may name another tag by now
-    if (!place.tagFolder.empty()) {
-        exact.path = place.tagFolder;
-        exact.open.tag.clear();
-    }
-    SHARDSCOPE_TRY(const std::string json, answerThere(hostOf(place), wordsFor("fingerprint", exact), job));
+    SHARDSCOPE_TRY(
+        const std::string json, answerThere(hostOf(place), wordsFor("fingerprint", tagOf(place)), job));
     SHARDSCOPE_TRY(StateFingerprint found, parseFingerprint(json));
     for (const CheckpointFile& file : checkpoint.files) {
         ++found.files;
         found.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - found.bytes);
     }
     return found;
+}
+
+Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,
+    const std::vector<TensorAsked>& tensors, JobContext& job,
+    const std::function<Status(const TensorAsked& tensor, const TensorFacts& found)>& take)
+{
+    constexpr size_t kOfAnAnswer = 20'000; // some megabytes
+    for (size_t begin = 0; begin < tensors.size(); begin += kOfAnAnswer) {
+        const size_t count = std::min(kOfAnAnswer, tensors.size() - begin);
+        std::vector<std::string> words = wordsFor("stats", tagOf(place));
+        words.insert(words.end(), {"--exact", "--bars", "0", "--"});
+        std::rotate(words.begin() + 1, words.begin() + 2, words.end()); // the path, behind the options
+        const auto nameOf
+            = [&](const TensorAsked& tensor) { return checkpoint.params[index(tensor.param)].name; };
+        for (size_t i = begin; i < begin + count; ++i)
+            words.push_back(nameOf(tensors[i]) + "#" + tensors[i].state);
+        SHARDSCOPE_TRY(const std::string json, answerThere(hostOf(place), std::move(words), job));
+        SHARDSCOPE_TRY(const std::vector<TensorFacts> found, parseStats(json));
+        if (found.size() != count)
+            return fail(ErrorCode::Hostile, "the other host does not answer what it was asked");
+        for (size_t i = 0; i < count; ++i) {
+            const TensorAsked& asked = tensors[begin + i];
+            if (found[i].name != nameOf(asked) || found[i].state != asked.state)
+                return fail(ErrorCode::SourceChanged, "the checkpoint has changed since it was read",
+                    checkpoint.tagFolder.native(), "open it again");
+            SHARDSCOPE_CHECK(take(asked, found[i]));
+        }
+    }
+    return {};
 }
 
 } // namespace shardscope::ui

@@ -3,9 +3,12 @@
 
 #include "core/compare/digest/state_fingerprint.h"
 #include "core/doctor/examine.h"
+#include "core/report/answers/stats_report.h"
 #include "ui/session/check_run.h"
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace shardscope::ui {
 
@@ -24,5 +27,10 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
 /// are those of the checkpoint.
 Result<StateFingerprint> fingerprintThere(
     const CheckPlace& place, const Checkpoint& checkpoint, JobContext& job);
+
+/// What every element of these tensors says, of such a checkpoint: in their order, also from several answers.
+Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,
+    const std::vector<TensorAsked>& tensors, JobContext& job,
+    const std::function<Status(const TensorAsked& tensor, const TensorFacts& found)>& take);
 
 } // namespace shardscope::ui

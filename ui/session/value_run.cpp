@@ -4,6 +4,7 @@
 #include "core/compare/digest/tensor_statistics.h"
 #include "core/compare/digest/tensor_table.h"
 #include "core/doctor/byte_facts.h"
+#include "ui/session/far_answers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +31,20 @@ std::vector<TensorAsked> readable(const TensorTable& table)
             out.push_back({entry.param, std::string(entry.state)});
     }
     return out;
+}
+
+/// Of one tensor after the other.
+Status readAll(io::FileSystem& files, const PlacedCheckpoint& of, const std::vector<TensorAsked>& tensors,
+    JobContext& job, const std::function<Status(ReadTensor)>& take)
+{
+    if (!hostOf(of.place).empty())
+        return statisticsThere(
+            of.place, *of.checkpoint, tensors, job, [&](const TensorAsked& tensor, const TensorFacts& found) {
+                return take({tensor.param, tensor.state, found.read, found.missing, found.zeros, found.nans,
+                    found.infinities});
+            });
+    return computeStatistics(files, {*of.checkpoint, tensors, true}, {}, job,
+        [&](const TensorStatistics& tensor) { return take(readTensor(tensor)); });
 }
 
 } // namespace
@@ -73,8 +88,9 @@ void ValueRun::leave(const CheckpointPtr& shown)
         stop();
 }
 
-void ValueRun::start(const CheckpointPtr& checkpoint)
+void ValueRun::start(const PlacedCheckpoint& placed)
 {
+    const CheckpointPtr& checkpoint = placed.checkpoint;
     if (m_running && m_checkpoint == checkpoint)
         return;
     m_stop.request_stop();
@@ -86,7 +102,7 @@ void ValueRun::start(const CheckpointPtr& checkpoint)
     m_progress = {};
     m_running = true;
     m_reader.run<Stage>(
-        [&files = m_files, checkpoint, stop = m_stop](
+        [&files = m_files, checkpoint, place = placed.place, stop = m_stop](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             const std::stop_callback dropped(token, [stop]() mutable { stop.request_stop(); });
             JobContext job(stop.get_token(), [&deliver](const Progress& progress) {
@@ -99,17 +115,17 @@ void ValueRun::start(const CheckpointPtr& checkpoint)
             ReadValues found;
             found.all = table.size();
             auto last = std::chrono::steady_clock::now();
-            const Status done = computeStatistics(
-                files, {*checkpoint, tensors, true}, {}, job, [&](const TensorStatistics& tensor) -> Status {
-                    found.tensors.push_back(readTensor(tensor));
-                    if (const auto now = std::chrono::steady_clock::now(); now - last > kBetweenSnapshots) {
-                        last = now;
-                        Stage stage;
-                        stage.values = std::make_shared<const ReadValues>(found);
-                        deliver(std::move(stage));
-                    }
-                    return job.poll();
-                });
+            const auto take = [&](ReadTensor tensor) -> Status {
+                found.tensors.push_back(std::move(tensor));
+                if (const auto now = std::chrono::steady_clock::now(); now - last > kBetweenSnapshots) {
+                    last = now;
+                    Stage stage;
+                    stage.values = std::make_shared<const ReadValues>(found);
+                    deliver(std::move(stage));
+                }
+                return job.poll();
+            };
+            const Status done = readAll(files, {checkpoint, place}, tensors, job, take);
             Stage end;
             end.values = std::make_shared<const ReadValues>(std::move(found));
             end.isLast = true;

@@ -7,6 +7,7 @@
 #include "core/io/file_system.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/parameters/param_knowledge.h"
+#include "ui/session/check_run.h"
 
 #include <QObject>
 
@@ -30,7 +31,7 @@ public:
     /// What was read of this checkpoint so far; null if nothing was.
     [[nodiscard]] ReadValuesPtr of(const CheckpointPtr& checkpoint) const;
     /// Reads all tensors of the checkpoint, on a worker. Nothing if it is being done.
-    void start(const CheckpointPtr& checkpoint);
+    void start(const PlacedCheckpoint& placed);
     /// Keeps what was read so far.
     void stop();
     /// The same if another checkpoint than this one is being read.

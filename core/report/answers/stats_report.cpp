@@ -2,6 +2,7 @@
 #include "core/report/answers/stats_report.h"
 
 #include "core/base/text.h"
+#include "core/describe/json_in.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 
@@ -10,6 +11,28 @@
 #include <algorithm>
 
 namespace shardscope {
+
+void describe(auto& out, ConstOr<TensorFacts> auto& tensor)
+{
+    const About ofFinite = finite("of the finite values; null where there are none");
+    out.is("Tensor", "Statistics of one tensor.");
+    out.name("name", tensor.name);
+    out.field("state", tensor.state);
+    out.field("dtype", tensor.dtype);
+    out.field("elements", tensor.elements, "of the tensor");
+    out.field("exact", tensor.exact, "false: the statistics are of a sample");
+    out.field("read", tensor.read, "elements that the statistics cover");
+    out.field("missing", tensor.missing, "elements that could not be read");
+    out.field("min", tensor.min, ofFinite);
+    out.field("max", tensor.max, ofFinite);
+    out.field("mean", tensor.mean, ofFinite);
+    out.field("std", tensor.std, finite("population standard deviation; null if no value is finite"));
+    out.field("l1", tensor.l1, ofFinite);
+    out.field("l2", tensor.l2, ofFinite);
+    out.field("zeros", tensor.zeros);
+    out.field("nan", tensor.nans);
+    out.field("inf", tensor.infinities);
+}
 
 namespace {
 
@@ -42,29 +65,32 @@ std::optional<double> ifFinite(double value)
     return value - value == 0 ? std::optional(value) : std::nullopt;
 }
 
+TensorFacts factsOf(const Checkpoint& checkpoint, const TensorStatistics& tensor)
+{
+    const Statistics& found = tensor.found;
+    return {.name = checkpoint.params[index(tensor.tensor.param)].name,
+        .state = tensor.tensor.state,
+        .dtype = std::string(dtypeName(tensor.dtype)),
+        .elements = tensor.elements,
+        .exact = tensor.exact,
+        .read = found.elements,
+        .missing = tensor.missing,
+        .min = ifFinite(found.min),
+        .max = ifFinite(found.max),
+        .mean = ifFinite(found.mean),
+        .std = ifFinite(found.std()),
+        .l1 = ifFinite(found.magnitudes),
+        .l2 = ifFinite(found.l2()),
+        .zeros = found.zeros,
+        .nans = found.nans,
+        .infinities = found.infinities};
+}
+
 void describeTensor(auto& out, const AnswerContext& context, const StatsReportOptions& options,
     const TensorStatistics& tensor)
 {
-    const About ofFinite = finite("of the finite values; null where there are none");
-    const Statistics& found = tensor.found;
-    out.is("Tensor", "Statistics of one tensor.");
-    out.name("name", context.checkpoint.params[index(tensor.tensor.param)].name);
-    out.field("state", tensor.tensor.state);
-    out.field("dtype", dtypeName(tensor.dtype));
-    out.field("elements", tensor.elements, "of the tensor");
-    out.field("exact", tensor.exact, "false: the statistics are of a sample");
-    out.field("read", found.elements, "elements that the statistics cover");
-    out.field("missing", tensor.missing, "elements that could not be read");
-    out.field("min", ifFinite(found.min), ofFinite);
-    out.field("max", ifFinite(found.max), ofFinite);
-    out.field("mean", ifFinite(found.mean), ofFinite);
-    out.field(
-        "std", ifFinite(found.std()), finite("population standard deviation; null if no value is finite"));
-    out.field("l1", ifFinite(found.magnitudes), ofFinite);
-    out.field("l2", ifFinite(found.l2()), ofFinite);
-    out.field("zeros", found.zeros);
-    out.field("nan", found.nans);
-    out.field("inf", found.infinities);
+    const TensorFacts facts = factsOf(context.checkpoint, tensor);
+    describe(out, facts);
     out.maybe(options.bars > 0, [&] {
         out.object("histogram", [&](auto& histogram) { describeHistogram(histogram, tensor, options); });
     });
@@ -198,6 +224,17 @@ std::unique_ptr<StatsReport> statsJson(
     TextSink sink, const AnswerContext& context, const StatsReportOptions& options)
 {
     return std::make_unique<Json>(std::move(sink), context, options);
+}
+
+Result<std::vector<TensorFacts>> parseStats(std::string_view json)
+{
+    std::string problem;
+    std::vector<TensorFacts> out;
+    JsonIn in(JsonNode::parse(json), problem);
+    in.field(kTensors, out);
+    if (!problem.empty())
+        return fail(ErrorCode::Hostile, "the statistics of the other host cannot be read: " + problem);
+    return out;
 }
 
 std::string statsSchema()
