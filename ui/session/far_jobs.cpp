@@ -218,8 +218,9 @@ void FarJobs::look()
 void FarJobs::askHost(const std::string& host, LatestOnly& asker)
 {
     asker.run<Answer>(
-        [host](const std::stop_token&, const std::function<void(Answer)>& deliver) {
-            deliver(asked({.host = host, .words = {"jobs"}}));
+        [host](const std::stop_token& token, const std::function<void(Answer)>& deliver) {
+            const JobContext job(token);
+            deliver(asked({.host = host, .words = {"jobs"}, .job = &job}));
         },
         [this, host](const Answer& answer) { receive(host, answer); });
 }
