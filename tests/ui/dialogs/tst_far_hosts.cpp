@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint on another host: a script stands in for ssh, and runs the program with another home folder.
 #include "core/far/ssh_config.h"
+#include "tests/support/process.h"
 #include "tests/ui/dialogs/far_window.h"
 #include "tests/ui/ui_tests.h"
 #include "ui/dialogs/export_dialog.h"
@@ -40,6 +41,8 @@ private Q_SLOTS:
     void saysWhyAHostCannotBeReached();
     void keepsWhatItShowedWhenTheLineIsCut();
     void isNotHeldUpByASilentLine();
+    void copiesACommandThatOpensTheSameView_data();
+    void copiesACommandThatOpensTheSameView();
     void offersHostsOfTheSshConfiguration();
 };
 
@@ -250,6 +253,42 @@ void TestFarHosts::isNotHeldUpByASilentLine()
     fixture.signalLines(SIGCONT);
     QVERIFY(fixture.settle());
     QVERIFY(QTest::qWaitFor([&] { return fixture.bar().isHidden(); }, 10'000));
+}
+
+void TestFarHosts::copiesACommandThatOpensTheSameView_data()
+{
+    QTest::addColumn<QString>("host");
+    QTest::newRow("name") << u"viewed"_s;
+    QTest::newRow("user") << u"ada@viewed"_s;
+    QTest::newRow("address") << u"ada@[2001:db8::7]"_s;
+}
+
+void TestFarHosts::copiesACommandThatOpensTheSameView()
+{
+    QFETCH(QString, host);
+    FarWindow fixture;
+    QDir(fixture.home()).rename(u"runs/llama"_s, u"runs/it's a run"_s);
+    QVERIFY(fixture.open(host % u":~/runs/it's a run"_s));
+    QVERIFY(fixture.checkpoint());
+    fixture.window().compareWith(host % u":runs/it's a run"_s, true);
+    QVERIFY(fixture.settle());
+    fixture.window().showPage(u"tensor"_s);
+    QVERIFY(fixture.window().goToAddress(u"layers.0.mlp.up.weight#exp_avg"_s));
+    QVERIFY(fixture.settle());
+    fixture.window().actionSet()[ActionId::CopyCommand]->trigger();
+    const QString command = QGuiApplication::clipboard()->text();
+    QCOMPARE(command, fixture.window().viewCommand());
+    const QString picture = fixture.folder(u"view.png"_s);
+    std::string words = command.toStdString();
+    const std::string program = "shardscope-gui";
+    QVERIFY(words.starts_with(program));
+    words.replace(0, program.size(), "'" + windowPath() + "' --screenshot '" + picture.toStdString() + "'");
+    const std::string home = fixture.folder(u"home"_s).toStdString();
+    const test::ProcessResult result = test::runProcess({"/bin/sh", "-c", words},
+        {.environment = {{"QT_QPA_PLATFORM", "offscreen"}, {"HOME", home}, {"XDG_CONFIG_HOME", home},
+             {"XDG_CACHE_HOME", home}}});
+    QVERIFY2(result.exitCode == 0, (words + "\n" + result.err).c_str());
+    QVERIFY(QFile::exists(picture));
 }
 
 void TestFarHosts::offersHostsOfTheSshConfiguration()
