@@ -94,6 +94,13 @@ public:
             return refuse(name, "has a value that this build does not know");
         value = static_cast<E>(found - words.begin());
     }
+    template <class Words = std::initializer_list<std::string_view>>
+    void wordOrNull(std::string_view name, std::string& word, const Words& words, const About& /*about*/ = {})
+    {
+        textOrNull(name, word);
+        if (!word.empty() && std::ranges::find(words, word) == std::ranges::end(words))
+            refuse(name, "has a value that this build does not know");
+    }
     void textOrNull(std::string_view name, std::string& text, const About& /*about*/ = {})
     {
         std::optional<std::string> found;

@@ -7,6 +7,7 @@
 #include "core/far/far_path.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/fingerprint_report.h"
+#include "core/report/answers/verify_report.h"
 #include "core/report/jobs/jobs_report.h"
 
 #include <algorithm>
@@ -169,6 +170,12 @@ Result<StateFingerprint> fingerprintThere(
         found.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - found.bytes);
     }
     return found;
+}
+
+Result<VerifyReport> verifyThere(const CheckPlace& place, JobContext& job)
+{
+    SHARDSCOPE_TRY(const std::string json, answerThere(hostOf(place), wordsFor("verify", tagOf(place)), job));
+    return parseVerify(json);
 }
 
 Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,

@@ -3,6 +3,7 @@
 
 #include "core/compare/digest/state_fingerprint.h"
 #include "core/doctor/examine.h"
+#include "core/engine/verify/verify.h"
 #include "core/report/answers/stats_report.h"
 #include "ui/session/check_run.h"
 
@@ -28,6 +29,8 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
 Result<StateFingerprint> fingerprintThere(
     const CheckPlace& place, const Checkpoint& checkpoint, JobContext& job);
 
+/// The report of `verify` on such a checkpoint: with values that no run saved as problems.
+Result<VerifyReport> verifyThere(const CheckPlace& place, JobContext& job);
 /// What every element of these tensors says, of such a checkpoint: in their order, also from several answers.
 Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,
     const std::vector<TensorAsked>& tensors, JobContext& job,

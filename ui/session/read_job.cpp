@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/read_job.h"
 
+#include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/model/require.h"
@@ -125,22 +126,34 @@ void logProblem(const Finding& problem, JobContext& context)
         context.log("    " + fact);
 }
 
+/// With values that no run saved as problems.
+Result<VerifyReport> verified(const Subject& subject, const CheckpointPtr& checkpoint, JobContext& context)
+{
+    if (const std::string host = hostOf(subject.place); !host.empty()) {
+        context.log("computed on " + host);
+        return verifyThere(subject.place, context);
+    }
+    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
+    const Workers workers(defaultJobs(), *compute.backend);
+    SHARDSCOPE_TRY(VerifyReport report, verifyCheckpoint(subject.files, checkpoint, {}, workers, context));
+    refuseMarked(*checkpoint, report);
+    return report;
+}
+
 Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints, JobContext& context)
 {
     SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openForValues(subject, context));
     SHARDSCOPE_CHECK(requireVerifiable(subject.files, *checkpoint));
-    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
-    const Workers workers(defaultJobs(), *compute.backend);
-    SHARDSCOPE_TRY(VerifyReport report, verifyCheckpoint(subject.files, checkpoint, {}, workers, context));
-    const size_t wrong = report.problems.size();
-    refuseMarked(*checkpoint, report);
+    SHARDSCOPE_TRY(VerifyReport report, verified(subject, checkpoint, context));
+    const auto marks
+        = static_cast<size_t>(std::ranges::count(report.problems, code::kMarked, &Finding::code));
     constexpr size_t kMostLogged = 1000;
     for (size_t i = 0; i < std::min(report.problems.size(), kMostLogged); ++i)
         logProblem(report.problems[i], context);
     if (report.problems.size() > kMostLogged)
         context.log("and " + std::to_string(report.problems.size() - kMostLogged) + " more");
-    JobOutcome outcome{.summary = verdictOf(report, report.problems.size() - wrong),
-        .needsAttention = !report.ok || !report.isCompared()};
+    JobOutcome outcome{
+        .summary = verdictOf(report, marks), .needsAttention = !report.ok || !report.isCompared()};
     if (report.ok)
         outcome.figure = QString::fromStdString(report.fingerprint);
     outcome.problems = std::move(report.problems);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/answers/finding_report.h"
 
+#include "core/base/finding_codes.h"
 #include "core/describe/schema_out.h"
 #include "core/doctor/diagnosis.h"
 #include "core/report/text/printable.h"
@@ -48,6 +49,9 @@ void describeError(
 
 std::string_view knownCode(std::string_view text)
 {
+    const auto codes = code::all();
+    if (const auto found = std::ranges::find(codes, text); found != codes.end())
+        return *found;
     const Diagnosis* diagnosis = findDiagnosis(text);
     return diagnosis == nullptr ? std::string_view() : diagnosis->code;
 }

@@ -34,25 +34,41 @@ std::string_view digestName(const VerifyReport& report)
     return report.digest == io::DigestKind::Sha256 ? "SHA-256" : "XXH3-128";
 }
 
+void describeReport(auto& out, ConstOr<VerifyReport> auto& report)
+{
+    out.field("ok", report.ok);
+    bool isCompared = report.isCompared();
+    out.field("manifest", isCompared, "every file was compared with it");
+    out.word("manifest_use", report.manifest, manifestUseName);
+    std::string digest(digestName(report));
+    out.wordOrNull("digest", digest, {"SHA-256", "XXH3-128"},
+        "of every file, that was compared with the manifest; null if none was");
+    out.field("crc", report.crc,
+        "the CRC of every record that has one and the structure of every file were checked");
+    out.field("lacks_crc", report.lacksCrc, "there are records without one");
+    out.field("files", report.files);
+    out.field("bytes", report.bytes);
+    out.textOrNull("fingerprint", report.fingerprint);
+    auto version = static_cast<uint64_t>(report.fingerprintVersion);
+    out.field("fingerprint_version", version, kFingerprintVersionText);
+    out.field("problems", report.problems);
+    if constexpr (kReads<decltype(out)>) {
+        report.fingerprintVersion = static_cast<DigestVersion>(version);
+        report.digest = digest.empty() ? io::DigestKind::None
+            : digest == "SHA-256"      ? io::DigestKind::Sha256
+                                       : io::DigestKind::Xxh3;
+        if (version == 0 || version > static_cast<uint64_t>(kDigestVersion))
+            out.refuse("fingerprint_version", "is of no version that this build knows");
+    }
+}
+
 void describeVerify(
     auto& out, const AnswerContext& context, const VerifyReport& report, std::string_view against)
 {
     out.answer("verify", "VerifyAnswer", "Whether every byte is as the manifest and checksums say.");
     describeSubject(out, context);
     out.maybe(!against.empty(), [&] { out.name("against", against); });
-    out.field("ok", report.ok);
-    out.field("manifest", report.isCompared(), "every file was compared with it");
-    out.word("manifest_use", report.manifest, manifestUseName);
-    out.wordOrNull("digest", digestName(report), {"SHA-256", "XXH3-128"},
-        "of every file, that was compared with the manifest; null if none was");
-    out.field("crc", report.crc,
-        "the CRC of every record that has one and the structure of every file were checked");
-    out.field("files", report.files);
-    out.field("bytes", report.bytes);
-    out.textOrNull("fingerprint", report.fingerprint);
-    out.field(
-        "fingerprint_version", static_cast<uint64_t>(report.fingerprintVersion), kFingerprintVersionText);
-    out.field("problems", report.problems);
+    describeReport(out, report);
     describeCompute(out, context);
 }
 
@@ -88,6 +104,17 @@ void writeVerifyJson(
     const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against)
 {
     writeObject(sink, [&](JsonOut& out) { describeVerify(out, context, report, against); });
+}
+
+Result<VerifyReport> parseVerify(std::string_view json)
+{
+    std::string problem;
+    VerifyReport out;
+    JsonIn in(JsonNode::parse(json), problem);
+    describeReport(in, out);
+    if (!problem.empty())
+        return fail(ErrorCode::Hostile, "the report of the other host cannot be read: " + problem);
+    return out;
 }
 
 std::string verifySchema()

@@ -17,6 +17,8 @@ std::string noManifestText(const VerifyReport& report);
 void writeVerifyJson(
     const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against);
 std::string verifySchema();
+/// What writeVerifyJson() has written; it can be anybody's text. Hostile if it is no such answer.
+Result<VerifyReport> parseVerify(std::string_view json);
 void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const VerifyReport& report, std::string_view against);
 

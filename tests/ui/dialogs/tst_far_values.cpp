@@ -60,6 +60,7 @@ private Q_SLOTS:
     void checksEveryByteThere();
     void keepsWhatItKnewWhenTheCheckIsStopped();
     void fingerprintsThere();
+    void verifiesThere();
 };
 
 void TestFarValues::checksEveryByteThere()
@@ -143,6 +144,31 @@ void TestFarValues::fingerprintsThere()
         static_cast<unsigned long long>(receivedFrom("printed") - before));
     QVERIFY(
         fixture.window().jobs().jobs().first()->logLines().join(u'\n').contains(u"computed on printed"_s));
+}
+
+void TestFarValues::verifiesThere()
+{
+    FarWindow fixture;
+    flip(fixture);
+    WindowFixture local;
+    QVERIFY(local.open(fixture.home() + u"/runs/llama"_s));
+    QVERIFY(fixture.open(u"verified:~/runs/llama"_s));
+    const auto endOf = [](WindowFixture& window) -> const Job* {
+        window.window().actionSet()[ActionId::Verify]->trigger();
+        const QList<Job*>& jobs = window.window().jobs().jobs();
+        const bool ended
+            = !jobs.isEmpty() && QTest::qWaitFor([&] { return !jobs.first()->isActive(); }, kPatience);
+        return ended ? jobs.first() : nullptr;
+    };
+    const Job* here = endOf(local);
+    const Job* there = endOf(fixture);
+    QVERIFY(here != nullptr && there != nullptr);
+    QVERIFY2(there->state() == JobState::Succeeded, there->error().message.c_str());
+    QCOMPARE(there->outcome().summary, here->outcome().summary);
+    QCOMPARE(there->outcome().problems.size(), here->outcome().problems.size());
+    QVERIFY(!there->outcome().problems.empty());
+    QCOMPARE(there->outcome().problems.front().where.text(), here->outcome().problems.front().where.text());
+    QVERIFY(there->outcome().needsAttention);
 }
 
 SHARDSCOPE_UI_TEST(TestFarValues, WithDisplay)
