@@ -187,6 +187,7 @@ TEST_CASE("a far job continues when the connection is cut, and can be seen again
     CHECK(lost.exitCode == 3);
     const std::string id = job.host.running();
     CHECK(contains(lost.err, "`shardscope jobs node7: --attach " + id + "` shows it again"));
+    CHECK(job.host.jobs()[0]["target"] == job.out);
     const ProcessResult seen = job.host.run({"jobs", "node7:", "--attach", id});
     CAPTURE(seen.err);
     CHECK(seen.exitCode == 0);
@@ -393,13 +394,17 @@ TEST_CASE("nonsense about jobs from another end is an error")
     const std::string hello = ::hello();
     const std::string done = frame(R"({"id":2,"reply":"done","exit":0})");
     const auto data = [](const std::string& text) { return frame(R"({"id":2,"reply":"data"})", text); };
+    const auto job = [](const std::string& id) {
+        return R"({"jobs":[{"id":")" + id
+            + R"(","state":"running","command":"c","target":null,"machine":"m","started":"s","ended":null,)"
+            + R"("exit":null,"json":false,"progress":null}]})";
+    };
     for (const std::string& sent : {
              hello + done, hello + data("no JSON") + done, hello + data(R"({"jobs":[]})") + done,
-             hello + data(R"({"jobs":[{"id":"../../etc"}]})") + done,
-             hello + data(R"({"jobs":[{"id":7}]})") + done,
+             hello + data(job("../../etc")) + done, hello + data(R"({"jobs":[{"id":7}]})") + done,
              hello + data(R"({"jobs":[{"id":"00000000"},{"id":"00000001"}]})") + done,
              hello + frame(R"({"id":2,"reply":"done","exit":5})", "no JSON"),
-             hello + data(R"({"jobs":[{"id":"00000000"}]})") + done // and then the line ends
+             hello + data(job("00000000")) + done // and then the line ends
          }) {
         CAPTURE(sent);
         spill(host.folder() / "sent", sent);
@@ -410,11 +415,11 @@ TEST_CASE("nonsense about jobs from another end is an error")
         CHECK_FALSE(result.err.empty());
         CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
     }
-    spill(host.folder() / "sent", hello + data(R"({"jobs":[{"id":"00000000"}]})") + done);
+    spill(host.folder() / "sent", hello + data(job("00000000")) + done);
     spill(host.folder() / "then",
         frame(R"({"id":3,"reply":"message"})", "\x1b]0;title\x07 note\n")
             + frame(R"({"id":3,"reply":"progress"})",
-                R"({"phase":"\u001b[2J","bytes_done":1,"bytes_total":2,"bytes_per_second":1})")
+                R"({"phase":"\u001b[2J","bytes_done":1,"bytes_total":2,"bytes_per_second":1,"eta_seconds":null})")
             + frame(R"({"id":3,"reply":"data"})", "\x1b[2Jgone\n")
             + frame(R"({"id":3,"reply":"done","exit":0})"));
     script(host.folder() / "ssh",
