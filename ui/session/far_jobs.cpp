@@ -291,7 +291,10 @@ void FarJobs::start(const std::string& host, std::vector<std::string> words)
             if (!m_timer.isActive())
                 m_timer.start();
             if (!answer) {
-                Q_EMIT failed(answer.error());
+                Error error = answer.error();
+                if (far::farHost(host).condition().state == Connection::Lost)
+                    error.message += "; if the job has started, its card appears when the host answers again";
+                Q_EMIT failed(error);
                 return look();
             }
             for (const DetachedJob& said : *answer) {

@@ -84,7 +84,7 @@ void examineFolder(io::FileSystem& files, const io::Path& sourceRun, const PlanW
     PlanPreview& preview)
 {
     preview.freeBytes = freeBytesAt(files, preview.folder);
-    if (const auto there = far::farPathOf(preview.folder)) {
+    if (const auto there = far::farPathOf(wish.target.empty() ? preview.folder : wish.target)) {
         preview.problem = problemThere(files, there->host, preview, wish);
         if (!preview.problem)
             preview.note = u"The job runs on %1, also when this window is closed."_s.arg(toText(there->host));
