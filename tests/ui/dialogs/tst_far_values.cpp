@@ -3,6 +3,7 @@
 #include "tests/ui/dialogs/far_window.h"
 #include "tests/ui/ui_tests.h"
 #include "ui/session/check_run.h"
+#include "ui/text/text.h"
 
 #include <algorithm>
 
@@ -43,10 +44,9 @@ QStringList linesOf(const std::vector<DoctorFinding>& findings)
 {
     QStringList out;
     for (const DoctorFinding& made : findings)
-        out.append(QString::fromStdString(std::string(made.finding.code) + " " + made.finding.where.text()
-            + " " + made.finding.message + " " + made.command + " " + std::string(made.diagnosis->name)
-            + (made.finding.evidence.empty() ? "" : " " + made.finding.evidence.front())
-            + std::string(checkDepthName(made.seenIn))));
+        out.append(QString::fromStdString(std::string(made.finding.code) + " at " + made.finding.where.text()
+            + " seen in " + std::string(checkDepthName(made.seenIn))
+            + (made.command.empty() ? "" : " repaired")));
     out.sort();
     return out;
 }
