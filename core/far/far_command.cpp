@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/far/far_command.h"
 
+#include "core/far/far_files.h"
 #include "core/serve/file_calls.h"
 
 namespace shardscope::far {
@@ -17,6 +18,20 @@ bool isError(std::string_view answer)
 }
 
 } // namespace
+
+Result<FarCommand> withoutHome(FarCommand command)
+{
+    for (std::string& word : command.words) {
+        if (!word.starts_with("~/"))
+            continue;
+        SHARDSCOPE_TRY(const io::Path home, farAndOwnFiles().canonical(farPath(command.host, "~")));
+        const auto there = farPathOf(home);
+        if (!there)
+            return fail(ErrorCode::Hostile, "the other host does not say where its home folder is");
+        word = there->path.native() + word.substr(1);
+    }
+    return command;
+}
 
 Result<std::string> answerOf(const FarCommand& command)
 {

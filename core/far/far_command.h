@@ -21,6 +21,10 @@ struct FarCommand {
     bool outlivesStop = false; ///< FarSettings::stop does not cancel it
 };
 
+/// With the path of the home folder there in place of "~" where a word begins with "~/": no shell replaces
+/// it.
+Result<FarCommand> withoutHome(FarCommand command);
+
 /// Its JSON, which can be anybody's text. Errors: those of FarHost::ask(); those of the command, with their
 /// paths as paths of this host; LimitExceeded for more than 1 GiB.
 /// An exit status that says what was found, such as that of `check`, is no error.

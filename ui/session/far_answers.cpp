@@ -77,10 +77,12 @@ private:
 Result<std::string> answerThere(const std::string& host, std::vector<std::string> words, JobContext& job)
 {
     Followed followed(job);
-    return far::answerOf({.host = host,
-        .words = std::move(words),
-        .progress = [&followed](std::string_view json) { followed.take(json); },
-        .job = &job});
+    SHARDSCOPE_TRY(const far::FarCommand command,
+        far::withoutHome({.host = host,
+            .words = std::move(words),
+            .progress = [&followed](std::string_view json) { followed.take(json); },
+            .job = &job}));
+    return far::answerOf(command);
 }
 
 using Key = std::tuple<std::string_view, std::string, std::string>;

@@ -2,7 +2,7 @@
 #include "ui/session/far_jobs.h"
 
 #include "core/far/far_command.h"
-#include "core/far/far_files.h"
+#include "core/far/far_path.h"
 #include "ui/text/text.h"
 
 #include <QDateTime>
@@ -31,18 +31,6 @@ Answer asked(far::FarCommand command)
 {
     SHARDSCOPE_TRY(const std::string json, far::answerOf(command));
     return parseJobs(json);
-}
-
-/// With the path of the home folder there in place of "~", which no shell replaces.
-Result<far::FarCommand> withoutHome(far::FarCommand command)
-{
-    for (std::string& word : command.words) {
-        if (!word.starts_with("~/"))
-            continue;
-        SHARDSCOPE_TRY(const io::Path home, far::farAndOwnFiles().canonical(far::farPath(command.host, "~")));
-        word = far::farPathOf(home)->path.native() + word.substr(1);
-    }
-    return command;
 }
 
 /// In the time of this machine.
@@ -283,7 +271,7 @@ void FarJobs::start(const std::string& host, std::vector<std::string> words)
         [command
             = far::FarCommand{.host = host, .words = std::move(words), .changesJobs = true, .asText = true}](
             const std::stop_token&, const std::function<void(Answer)>& deliver) {
-            auto homeless = withoutHome(command);
+            auto homeless = far::withoutHome(command);
             deliver(homeless ? asked(std::move(*homeless)) : Answer(forward(homeless.error())));
         },
         [this, host](const Answer& answer) {
