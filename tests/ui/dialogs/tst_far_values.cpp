@@ -103,7 +103,8 @@ void TestFarValues::checksEveryByteThere()
     qInfo("bytes of files %llu, received with the values %llu, as an answer %llu",
         static_cast<unsigned long long>(bytesOf(*fixture.checkpoint())),
         static_cast<unsigned long long>(pulled), static_cast<unsigned long long>(asked));
-    QVERIFY(asked < pulled / 2);
+    // Both read the metadata, which are most of a small checkpoint.
+    QVERIFY(asked + bytesOf(*fixture.checkpoint()) / 2 < pulled);
 }
 
 void TestFarValues::keepsWhatItKnewWhenTheCheckIsStopped()
