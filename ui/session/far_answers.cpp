@@ -193,7 +193,7 @@ Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,
         const auto nameOf
             = [&](const TensorAsked& tensor) { return checkpoint.params[index(tensor.param)].name; };
         for (size_t i = begin; i < begin + count; ++i)
-            words.push_back(nameOf(tensors[i]) + "#" + tensors[i].state);
+            words.push_back(Place(ParamAddress{nameOf(tensors[i]), tensors[i].state, {}}).text());
         SHARDSCOPE_TRY(const std::string json, answerThere(hostOf(place), std::move(words), job));
         SHARDSCOPE_TRY(const std::vector<TensorFacts> found, parseStats(json));
         if (found.size() != count)

@@ -3,6 +3,7 @@
 #include "tests/ui/dialogs/far_window.h"
 #include "tests/ui/ui_tests.h"
 #include "ui/session/check_run.h"
+#include "ui/session/value_run.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ private Q_SLOTS:
     void keepsWhatItKnewWhenTheCheckIsStopped();
     void fingerprintsThere();
     void verifiesThere();
+    void readsAllValuesThere();
 };
 
 void TestFarValues::checksEveryByteThere()
@@ -170,6 +172,37 @@ void TestFarValues::verifiesThere()
     QVERIFY(!there->outcome().problems.empty());
     QCOMPARE(there->outcome().problems.front().where.text(), here->outcome().problems.front().where.text());
     QVERIFY(there->outcome().needsAttention);
+}
+
+void TestFarValues::readsAllValuesThere()
+{
+    FarWindow fixture;
+    WindowFixture local;
+    QVERIFY(local.open(fixture.home() + u"/runs/llama"_s));
+    QVERIFY(fixture.open(u"filtered:~/runs/llama"_s));
+    const auto linesBy = [](ValueRun& run, WindowFixture& window) {
+        const CheckpointPtr checkpoint = window.checkpoint();
+        run.start({checkpoint, window.window().session().place()});
+        QStringList out;
+        if (!QTest::qWaitFor([&] { return !run.isRunning(); }, kPatience) || run.error())
+            return QStringList{run.error() ? toText(run.error()->message) : QString()};
+        for (const ReadTensor& tensor : run.of(checkpoint)->tensors)
+            out.append(
+                QString::fromStdString(checkpoint->params[index(tensor.param)].name + "#" + tensor.state)
+                % u" %1 %2 %3 %4 %5"_s.arg(tensor.elements)
+                      .arg(tensor.missing)
+                      .arg(tensor.zeros)
+                      .arg(tensor.nans)
+                      .arg(tensor.infinities));
+        return out;
+    };
+    ValueRun here(allFiles());
+    ValueRun there(allFiles());
+    const QStringList expected = linesBy(here, local);
+    QVERIFY(!expected.isEmpty());
+    const uint64_t before = receivedFrom("filtered");
+    QCOMPARE(linesBy(there, fixture), expected);
+    QVERIFY(receivedFrom("filtered") - before < bytesOf(*fixture.checkpoint()) / 4);
 }
 
 SHARDSCOPE_UI_TEST(TestFarValues, WithDisplay)
