@@ -267,7 +267,7 @@ void JobCard::showState()
         m_status->setText(endText());
     if (!m_job->facts().unknown.isEmpty())
         show(u"warning"_s, ThemeRole::Warning);
-    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));
+    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(iconSize(24), devicePixelRatioF()));
     showProblems();
     update();
 }

@@ -46,6 +46,12 @@ public:
     }
     ~FarWindow() { signalLines(SIGCONT); }
 
+    /// Times that ssh was started.
+    [[nodiscard]] int connections() const
+    {
+        QFile lines(m_host.filePath(u"lines"_s));
+        return lines.open(QIODevice::ReadOnly) ? static_cast<int>(lines.readAll().count('\n')) : 0;
+    }
     [[nodiscard]] QString home() const { return m_host.filePath(u"home"_s); }
     void setDown(bool isDown)
     {
