@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/findings_page.h"
 
-#include "ui/controls/filter_bar.h"
-
+#include "core/far/far_path.h"
 #include "core/plan/repair/repair.h"
+#include "ui/controls/filter_bar.h"
 #include "ui/controls/table_setup.h"
 #include "ui/pages/change_set_panel.h"
 #include "ui/pages/check_bar.h"
@@ -269,8 +269,9 @@ void FindingsPage::showEvent(QShowEvent* event)
 void FindingsPage::planEach()
 {
     const auto& result = m_run.result();
+    // A plan reads the checkpoint again, which nobody asked for: not from another host.
     if (!m_checkpoint || !result || !isVisible() || m_each.of == result
-        || !m_context.findings.isChecked(*m_checkpoint))
+        || !m_context.findings.isChecked(*m_checkpoint) || far::isFar(m_place.path))
         return;
     m_each.of = result;
     m_model->setOutlook({});
