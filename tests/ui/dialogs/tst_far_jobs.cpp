@@ -3,6 +3,8 @@
 #include "tests/ui/dialogs/far_window.h"
 #include "tests/ui/ui_tests.h"
 #include "ui/controls/job_card.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/export_form.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/session/shell_words.h"
@@ -99,6 +101,7 @@ private Q_SLOTS:
     void showsAndGuidesJobsOfAHost();
     void saysWhenTheLineIsLost();
     void startsAJobWhereTheCheckpointIs();
+    void exportsWhereTheCheckpointIs();
     void refusesAThirdHost();
     void takesWordsApart_data();
     void takesWordsApart();
@@ -178,6 +181,24 @@ void TestFarJobs::startsAJobWhereTheCheckpointIs()
     dialog = reshardTo(fixture, u"started:~/runs/three"_s);
     QVERIFY(dialog != nullptr && !dialog->startButton()->isEnabled());
     dialog->reject();
+}
+
+void TestFarJobs::exportsWhereTheCheckpointIs()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"exported:~/runs/llama"_s));
+    ExportDialog* dialog = fixture.window().showExportDialog();
+    QSignalSpy shown(dialog, &ExportDialog::previewShown);
+    dialog->form()->setTarget(u"exported:"_s % fixture.home() % u"/weights"_s);
+    QVERIFY(shown.wait(kPatience));
+    QVERIFY2(
+        dialog->startButton()->isEnabled(), qPrintable(dialog->findChild<QLabel*>(u"messageText"_s)->text()));
+    dialog->startButton()->click();
+    QVERIFY(comes(fixture, JobState::Succeeded));
+    QVERIFY(QFile::exists(fixture.home() + u"/weights/model.safetensors"_s));
+    press(fixture, "jobOpen");
+    QVERIFY(fixture.settle());
+    QVERIFY(toText(fixture.checkpoint()->tagFolder.native()).startsWith(u"exported:/"_s));
 }
 
 void TestFarJobs::refusesAThirdHost()
