@@ -7,6 +7,8 @@
 #include "ui/dialogs/export_form.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
+#include "ui/pages/findings_page.h"
+#include "ui/session/plans/repair_preview.h"
 #include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
@@ -102,6 +104,7 @@ private Q_SLOTS:
     void saysWhenTheLineIsLost();
     void startsAJobWhereTheCheckpointIs();
     void exportsWhereTheCheckpointIs();
+    void repairsWhereTheCheckpointIs();
     void refusesAThirdHost();
     void takesWordsApart_data();
     void takesWordsApart();
@@ -199,6 +202,25 @@ void TestFarJobs::exportsWhereTheCheckpointIs()
     press(fixture, "jobOpen");
     QVERIFY(fixture.settle());
     QVERIFY(toText(fixture.checkpoint()->tagFolder.native()).startsWith(u"exported:/"_s));
+}
+
+void TestFarJobs::repairsWhereTheCheckpointIs()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"repaired:~/runs/llama"_s));
+    fixture.window().showPage(u"findings"_s);
+    QVERIFY(fixture.settle());
+    auto* page = fixture.window().findChild<FindingsPage*>();
+    QVERIFY(page != nullptr);
+    RepairOptions options;
+    options.values = {"step=9"};
+    const QString target = u"repaired:"_s % fixture.home() % u"/it's a copy"_s;
+    const PlanPreview preview
+        = previewRepair(allFiles(), fixture.window().session().place(), options, toPath(target), {});
+    QVERIFY2(preview.plan && !preview.problem, preview.problem ? preview.problem->message.c_str() : "");
+    Q_EMIT page->repairRequested(preview.plan, target);
+    QVERIFY(comes(fixture, JobState::Succeeded));
+    QVERIFY(QFile::exists(fixture.home() + u"/it's a copy/latest"_s));
 }
 
 void TestFarJobs::refusesAThirdHost()
