@@ -7,7 +7,7 @@
 #   packaging/setup.sh --with-torch     also LibTorch, for faster statistics and casts
 #   packaging/setup.sh --with-mpi       also two MPI libraries, for jobs on many machines
 #   packaging/setup.sh --with-slurm     also Slurm, which a test starts
-#   packaging/setup.sh --with-tools     also shells and checkers that tests run
+#   packaging/setup.sh --with-tools     also shells and checkers that tests run, and an object store in the user's cache
 #   packaging/setup.sh --interop        also what the tests against stock DeepSpeed need
 #   packaging/setup.sh --interop full   also what only their whole matrix needs
 set -eu
@@ -17,6 +17,7 @@ packages="g++ cmake ninja-build git pkg-config
   qt6-base-dev libqt6svg6 qt6-svg-dev
   libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libexpected-dev
   libdeflate-dev libisal-dev zlib1g-dev libxxhash-dev libssl-dev libre2-dev libzstd-dev
+  libcurl4-openssl-dev libpugixml-dev
   doctest-dev ccache mold fonts-dejavu-core desktop-file-utils appstream dbus-daemon"
 
 with_torch=""
@@ -32,8 +33,11 @@ if [ "${1:-}" = --with-slurm ]; then
     packages="$packages slurmctld slurmd slurm-client"
     shift
 fi
+with_tools=""
 if [ "${1:-}" = --with-tools ]; then
     packages="$packages zsh fish groff-base libxml2-utils mypy openssh-client openssh-server"
+    python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3 python3-venv"
+    with_tools=yes
     shift
 fi
 case "${1:-}" in
@@ -97,3 +101,6 @@ if [ -n "$fetch_libtorch" ]; then
     fi
     mv "$unfinished" "$libtorch_folder"
 fi
+
+# The server of S3 that tests read from, in an environment of its own.
+[ -z "$with_tools" ] || python3 "$root/tests/objects/store.py" --set-up

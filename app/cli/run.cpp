@@ -26,6 +26,7 @@
 #include "core/far/far_path.h"
 #include "core/io/limited_file_system.h"
 #include "core/jobs/job_process.h"
+#include "core/objects/object_files.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/jobs/jobs_report.h"
 #include "core/report/text/printable.h"
@@ -165,6 +166,9 @@ void logTraffic(JobContext& job)
         job.log(host + ": " + std::to_string(traffic.questions) + " questions, "
             + std::to_string(traffic.bytesSent) + " bytes sent, " + std::to_string(traffic.bytesReceived)
             + " bytes received");
+    if (const auto traffic = objects::objectsAndOwnFiles().traffic(); traffic.requests > 0)
+        job.log("object store: " + std::to_string(traffic.requests) + " requests, "
+            + std::to_string(traffic.bytesReceived) + " bytes received");
 }
 
 /// `serve` and jobs work on their own machine: requests lead them to no other one.

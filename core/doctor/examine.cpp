@@ -395,8 +395,9 @@ std::string_view CheckResult::partNotRead() const
 CheckDepth defaultCheckDepth(const Checkpoint& checkpoint)
 {
     // Values of another host are not fetched unless somebody asks for it.
-    return bytesOf(checkpoint) < kReadAllBelow && !far::isFar(checkpoint.tagFolder) ? CheckDepth::Bytes
-                                                                                    : CheckDepth::Metadata;
+    return bytesOf(checkpoint) < kReadAllBelow && !far::isElsewhere(checkpoint.tagFolder)
+        ? CheckDepth::Bytes
+        : CheckDepth::Metadata;
 }
 
 uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth)

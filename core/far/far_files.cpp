@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/far/far_host.h"
 #include "core/io/outage_watch.h"
+#include "core/objects/object_files.h"
 #include "core/serve/file_calls.h"
 
 #include <algorithm>
@@ -281,7 +282,7 @@ FarFiles::Opened FarFiles::openRead(const io::Path& path)
 std::vector<FarFiles::Opened> FarFiles::openReadAll(std::span<const io::Path> paths)
 {
     return forPaths<Opened>(paths, serve::call::kOpen, fileOf,
-        [&](std::span<const io::Path> own) { return FileSystem::openReadAll(own); });
+        [&](std::span<const io::Path> own) { return inner().openReadAll(own); });
 }
 
 std::vector<Result<io::FileInfo>> FarFiles::statAll(std::span<const io::Path> paths)
@@ -290,7 +291,7 @@ std::vector<Result<io::FileInfo>> FarFiles::statAll(std::span<const io::Path> pa
         return valueOr<io::FileInfo>(std::move(result), [](FileResult found) { return found.info; });
     };
     return forPaths<Result<io::FileInfo>>(paths, serve::call::kStat, infoOf,
-        [&](std::span<const io::Path> own) { return FileSystem::statAll(own); });
+        [&](std::span<const io::Path> own) { return inner().statAll(own); });
 }
 
 std::vector<Status> FarFiles::readAll(std::span<const io::ReadRange> ranges)
@@ -312,7 +313,7 @@ std::vector<Status> FarFiles::readAll(std::span<const io::ReadRange> ranges)
         if (result.error)
             out[place] = forward(*result.error);
     });
-    std::vector<Status> others = FileSystem::readAll(own);
+    std::vector<Status> others = inner().readAll(own);
     for (size_t i = 0; i < others.size(); ++i)
         out[ownPlaces[i]] = std::move(others[i]);
     return out;
@@ -322,10 +323,13 @@ std::vector<Status> FarFiles::checkAllUnchanged(std::span<const io::ReadFile* co
 {
     std::vector<Status> out(files.size());
     std::map<std::string, Asked> byHost;
+    std::vector<const io::ReadFile*> own;
+    std::vector<size_t> ownPlaces;
     for (size_t i = 0; i < files.size(); ++i) {
         const auto* file = dynamic_cast<const FarFile*>(files[i]);
         if (file == nullptr) {
-            out[i] = files[i]->checkUnchanged();
+            own.push_back(files[i]);
+            ownPlaces.push_back(i);
             continue;
         }
         Asked& asked = byHost[file->host()];
@@ -334,6 +338,9 @@ std::vector<Status> FarFiles::checkAllUnchanged(std::span<const io::ReadFile* co
         asked.places.push_back(i);
     }
     askHosts(byHost, [&](size_t place, const FileResult& result) { out[place] = statusOf(result); });
+    std::vector<Status> others = inner().checkAllUnchanged(own);
+    for (size_t i = 0; i < others.size(); ++i)
+        out[ownPlaces[i]] = std::move(others[i]);
     return out;
 }
 
@@ -466,7 +473,7 @@ Result<std::unique_ptr<io::FileLock>> FarFiles::lock(const io::Path& path, io::L
 
 io::FileSystem& farAndOwnFiles()
 {
-    static FarFiles files(io::realFileSystem());
+    static FarFiles files(objects::objectsAndOwnFiles());
     return files;
 }
 

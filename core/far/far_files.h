@@ -49,7 +49,7 @@ public:
     Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind kind) override;
 };
 
-/// One instance for the process.
+/// One instance for the process, which reads object stores, too (core/objects).
 io::FileSystem& farAndOwnFiles();
 
 } // namespace shardscope::far

@@ -5,6 +5,7 @@
 #include "core/base/parallel.h"
 #include "core/far/far_path.h"
 #include "core/io/outage_watch.h"
+#include "core/objects/object_files.h"
 #include "core/serve/file_calls.h"
 #include "core/serve/frame.h"
 #include "core/serve/packing.h"
@@ -462,6 +463,7 @@ std::vector<std::pair<std::string, FarTraffic>> farTraffic()
 void setFarSettings(FarSettings chosen)
 {
     const std::lock_guard lock(settingsMutex());
+    objects::objectsAndOwnFiles().setStop(chosen.stop);
     chosenSettings() = std::move(chosen);
 }
 

@@ -2,6 +2,7 @@
 #include "core/far/far_path.h"
 
 #include "core/base/shell_quote.h"
+#include "core/objects/object_path.h"
 
 #include <algorithm>
 #include <cctype>
@@ -62,6 +63,11 @@ std::optional<FarPath> farPathOf(const io::Path& path)
 bool isFar(const io::Path& path)
 {
     return farPathOf(path).has_value();
+}
+
+bool isElsewhere(const io::Path& path)
+{
+    return isFar(path) || objects::isObject(path);
 }
 
 io::Path farPath(std::string_view host, const io::Path& there)

@@ -17,9 +17,11 @@ struct FarPath {
 };
 
 /// Nothing for a path of this machine. In front of the colon only what a host and a user can have: letters,
-/// digits, '.', '_', '-' (not first), and an address in brackets; `s3://` is none.
+/// digits, '.', '_', '-' (not first), and an address in brackets; `s3://` is none (core/objects).
 std::optional<FarPath> farPathOf(const io::Path& path);
 bool isFar(const io::Path& path);
+/// Whether it is far, or in an object store: not on this machine.
+bool isElsewhere(const io::Path& path);
 /// The inverse.
 io::Path farPath(std::string_view host, const io::Path& there);
 

@@ -95,6 +95,10 @@ class Static(unittest.TestCase):
         done = run(STATIC, "stats", SAMPLES / "zero2-w2", "--device", "cuda", status=4)
         self.assertIn("static program", done.stderr)
 
+    def test_it_says_why_it_reads_no_object_store(self):
+        done = run(STATIC, "inspect", "s3://bucket/run", status=4)
+        self.assertIn("static program", done.stderr)
+
     def test_it_writes_in_parts(self):
         whole, parts = self.folder / "whole", self.folder / "parts"
         words = ["reshard", SAMPLES / "zero2-w2", parts, "--world-size", "3"]

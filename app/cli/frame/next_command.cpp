@@ -5,6 +5,7 @@
 #include "core/base/nearest_word.h"
 #include "core/base/shell_quote.h"
 #include "core/far/far_path.h"
+#include "core/objects/object_path.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -112,11 +113,19 @@ std::string existingPlace(const std::string& path, bool isFolder)
     return shellQuoted(place.empty() ? "." : place.string());
 }
 
+/// The listing of an object store by the AWS tools; empty for another place.
+std::string listObjects(const io::Path& path)
+{
+    return objects::isObject(path) ? "aws s3 ls " + shellQuoted(path.string() + "/") : std::string();
+}
+
 /// Who may read or write what could not be.
 std::string listPlace(const Error& error, const std::string& otherwise)
 {
     if (const auto there = far::farPathOf(error.path.empty() ? otherwise : error.path))
         return far::sshCommand(there->host, "ls -ld " + shellQuoted(there->path.string()));
+    if (std::string listed = listObjects(error.path.empty() ? otherwise : error.path); !listed.empty())
+        return listed;
     return "ls -ld " + existingPlace(error.path.empty() ? otherwise : error.path, false);
 }
 
@@ -169,6 +178,9 @@ std::string afterNotFound(const Error& error, const Parsed& parsed)
     const std::string source = meant(error, parsed);
     if (const auto there = far::farPathOf(source.empty() ? error.path : source))
         return far::sshCommand(there->host, "ls -la " + shellQuoted(there->path.parent_path().string()));
+    const io::Path place = source.empty() ? error.path : source;
+    if (const std::string listed = listObjects(place.parent_path()); !listed.empty())
+        return listed;
     std::error_code ignored;
     if (source.empty() || !fs::exists(source, ignored))
         return "ls -la " + existingPlace(source.empty() ? error.path : source, true);

@@ -2,6 +2,7 @@
 #include "app/cli/jobs/far_paths.h"
 
 #include "core/far/far_path.h"
+#include "core/objects/object_path.h"
 
 #include <algorithm>
 
@@ -61,6 +62,32 @@ Hint runThere(const Command& command, const std::string& host)
         "run it there: ssh " + far::sshName(host) + " shardscope " + command.name + " …", {{Retry::Shown}}};
 }
 
+/// Object stores are read, and by this process alone.
+Status checkObjects(const Parsed& parsed)
+{
+    const Command& command = *parsed.command;
+    for (const TypedPath& path : pathsOf(parsed)) {
+        if (!objects::isObject(path.path))
+            continue;
+        if (command.name == "clean" || command.name == "ensure")
+            return fail(ErrorCode::Unsupported,
+                "`" + command.name + "` needs a file system, and this is an object store", path.path,
+                "copy the run to a folder first");
+        if (isTarget(command, path.kind))
+            return fail(ErrorCode::Unsupported,
+                "`" + command.name + "` writes nothing to an object store, as " + path.what + " asks",
+                path.path, "write to a folder of this machine, and copy the result");
+        if (!isCheckpoint(path.kind))
+            return fail(ErrorCode::Unsupported,
+                "`" + command.name + "` takes only a path of this machine as " + path.what, path.path,
+                "copy it to this machine first");
+        if (parsed.arguments.has("--mpi"))
+            return fail(ErrorCode::Unsupported, "processes of an MPI job read no object store", path.path,
+                Hint::omit("--mpi"));
+    }
+    return {};
+}
+
 /// Everything that a job on `host` needs must be there.
 Status checkAllThere(const Parsed& parsed, const std::string& host)
 {
@@ -72,7 +99,9 @@ Status checkAllThere(const Parsed& parsed, const std::string& host)
         if (path.host != host)
             return fail(ErrorCode::Unsupported,
                 runs + ", and " + path.what
-                    + (path.host.empty() ? " is on this machine" : " is on another host"),
+                    + (objects::isObject(path.path) ? " is in an object store"
+                            : path.host.empty()     ? " is on this machine"
+                                                    : " is on another host"),
                 path.path,
                 Hint("copy it to " + host + " first, or write to this machine and copy the result",
                     {{Retry::Shown}}));
@@ -127,6 +156,7 @@ Status takeFarPaths(Parsed& parsed)
             parsed.arguments.set(option.name, std::move(values));
         }
     }
+    SHARDSCOPE_CHECK(checkObjects(parsed));
     if (const std::string host = hostOfTarget(parsed); command.isJob && !host.empty())
         return checkAllThere(parsed, host);
     for (const TypedPath& path : pathsOf(parsed)) {

@@ -30,7 +30,7 @@ void describePath(auto& out, std::string_view name, auto& path, const About& abo
     out.name(name, text, about);
     if constexpr (kReads<decltype(out)>) {
         path = text;
-        if (!path.is_absolute() && !far::isFar(path))
+        if (!path.is_absolute() && !far::isElsewhere(path))
             out.refuse(name, "is not an absolute path");
     }
 }
@@ -189,7 +189,7 @@ void describePlan(auto& out, auto& plan)
 /// Another process runs the plan, in another folder.
 io::Path absolutePath(const io::Path& path)
 {
-    if (far::isFar(path))
+    if (far::isElsewhere(path))
         return path;
     std::error_code error;
     io::Path out = std::filesystem::absolute(path, error);

@@ -28,21 +28,21 @@ bool SkeletonFiles::isInSkeleton(const io::Path& path)
 
 Result<std::optional<SkeletonFiles::Place>> SkeletonFiles::placeOf(const io::Path& path)
 {
-    io::Path at;
-    for (auto part = path.begin(); part != path.end(); ++part) {
-        at /= *part;
-        if (!mayBeSkeleton(*part))
+    // The paths above it as they are spelled: joined again, `s3://bucket` would lose a slash.
+    std::vector<io::Path> places;
+    for (io::Path at = path; at.has_relative_path() && (places.empty() || at != places.back());
+         at = at.parent_path())
+        places.push_back(at);
+    for (auto at = places.rbegin(); at != places.rend(); ++at) {
+        if (!mayBeSkeleton(at->filename()))
             continue;
-        SHARDSCOPE_TRY(auto archive, archiveAt(at));
+        SHARDSCOPE_TRY(auto archive, archiveAt(*at));
         if (!archive)
             continue;
-        io::Path inside;
-        for (++part; part != path.end(); ++part)
-            inside /= *part;
-        std::string text = inside.lexically_normal().generic_string();
+        std::string text = path.lexically_relative(*at).lexically_normal().generic_string();
         while (text.ends_with('/'))
             text.pop_back();
-        return std::optional(Place{std::move(archive), std::move(at), text == "." ? std::string() : text});
+        return std::optional(Place{std::move(archive), std::move(*at), text == "." ? std::string() : text});
     }
     return std::optional<Place>();
 }

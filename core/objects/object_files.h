@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Room core/objects: object stores. Their paths (object_path.h), the questions to one (object_store.h), as S3
+// takes them (s3/), and their objects as a FileSystem. Start with objectsAndOwnFiles().
+
+#include "core/io/forwarding_file_system.h"
+#include "core/objects/object_store.h"
+
+#include <memory>
+
+namespace shardscope::objects {
+
+/// The files of `own`, and objects under `s3://BUCKET/KEY`, read only: what writes is Unsupported.
+/// Thread-safe. Settings are read, and the store is asked, when a path first needs it.
+///
+/// A folder is a common prefix of keys; where an object has its name, that is there in its place. A listing
+/// is known for half a minute: what it shows is opened without a further question. An object is the version
+/// that was opened: each read names its ETag, and another one is SourceChanged. Ranges of many objects are
+/// under way at once. Errors are those of ObjectStore and openObjectStore().
+class ObjectFiles final : public io::ForwardingFileSystem
+{
+public:
+    ObjectFiles(io::FileSystem& own, Environment environment);
+    ~ObjectFiles() override;
+    ObjectFiles(const ObjectFiles&) = delete;
+    ObjectFiles& operator=(const ObjectFiles&) = delete;
+
+    Opened openRead(const io::Path& path) override;
+    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override;
+    Status appendSynced(const io::Path& path, std::string_view text) override;
+    Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
+    std::vector<Opened> openReadAll(std::span<const io::Path> paths) override;
+    std::vector<Result<io::FileInfo>> statAll(std::span<const io::Path> paths) override;
+    std::vector<Status> readAll(std::span<const io::ReadRange> ranges) override;
+    std::vector<Status> checkAllUnchanged(std::span<const io::ReadFile* const> files) override;
+    Result<io::FileInfo> stat(const io::Path& path) override;
+    Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
+    Result<io::Path> canonical(const io::Path& path) override;
+    Result<io::Space> space(const io::Path& path) override;
+    bool canShareBytes(const io::Path& file, const io::Path& folder) override;
+    Status makeDirectory(const io::Path& path, uint32_t mode) override;
+    Status makeDirectories(const io::Path& path) override;
+    Status removeFile(const io::Path& path) override;
+    Status removeTree(const io::Path& path) override;
+    Status rename(const io::Path& from, const io::Path& to) override;
+    Status renameNoReplace(const io::Path& from, const io::Path& to) override;
+    Status exchange(const io::Path& a, const io::Path& b) override;
+    Status syncDirectory(const io::Path& path) override;
+    Status setMode(const io::Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind kind) override;
+
+    [[nodiscard]] StoreTraffic traffic() const;
+    /// Ends every wait of stores that are asked from now on.
+    void setStop(std::stop_token stop);
+
+private:
+    class Known;
+    std::unique_ptr<Known> m_known;
+};
+
+/// One instance for the process.
+ObjectFiles& objectsAndOwnFiles();
+
+} // namespace shardscope::objects

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/objects/s3/s3_store.h"
+
+#include "core/io/outage_watch.h"
+#include "core/objects/s3/range_plan.h"
+#include "core/objects/s3/request_signature.h"
+
+#include <algorithm>
+
+namespace shardscope::objects {
+
+namespace {
+
+constexpr uint64_t kListingBytes = uint64_t{16} << 20; ///< of one page
+constexpr size_t kMostNames = 1'000'000; ///< of one folder
+constexpr size_t kPageNames = 1000;
+constexpr size_t kMostPages = 10'000; ///< a store may fill them as it likes
+constexpr size_t kRequestsAtOnce = 1024; ///< signed together, as a signature is good for some minutes
+
+bool isGood(int status)
+{
+    return status >= 200 && status < 300;
+}
+
+/// Whether the bucket can be a part of a host name that a certificate has.
+bool fitsHost(std::string_view bucket)
+{
+    return bucket.size() >= 3 && bucket.size() <= 63
+        && bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
+}
+
+Error named(Error error, const ObjectPath& place)
+{
+    error.path = objectPath(place.bucket, place.key).string();
+    return error;
+}
+
+/// With the path. What says nothing about the object is an outage: a store that cannot be reached, that
+/// answers nonsense, or that has another object by now.
+Error noted(Error error, const ObjectPath& place)
+{
+    error = named(std::move(error), place);
+    if (error.code != ErrorCode::NotFound && error.code != ErrorCode::Cancelled
+        && error.code != ErrorCode::LimitExceeded)
+        io::noteOutage(error, "s3");
+    return error;
+}
+
+Result<ObjectVersion> versionIn(const HttpAnswer& answer, const ObjectPath& place)
+{
+    const std::string length = answer.header("content-length");
+    const auto tag = parseTag(answer.header("etag"));
+    const auto modified = parseTime(answer.header("last-modified"));
+    const auto bytes = parseSize(length);
+    if (!bytes || !modified || !tag)
+        return forward(
+            noted({ErrorCode::Hostile, "the object store gives no size, time or ETag of an object", {}, {}},
+                place));
+    return ObjectVersion{*bytes, *tag, *modified};
+}
+
+Error elsewhere(const std::string& region, const std::string& asked)
+{
+    if (region.empty())
+        return {ErrorCode::Unreadable, "the object store sends the request to another place", {},
+            "check AWS_REGION and AWS_ENDPOINT_URL_S3"};
+    return {ErrorCode::Unreadable, "the bucket is in the region " + region + ", not in " + asked, {},
+        "set AWS_REGION=" + region};
+}
+
+Hint noKeys()
+{
+    return "no keys were found, so the request was not signed; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+           "AWS_SECRET_ACCESS_KEY (roles of a machine or container are not read)";
+}
+
+Error changed(const ObjectPath& place)
+{
+    return noted(
+        {ErrorCode::SourceChanged, "the object has changed since it was opened", {}, "run the command again"},
+        place);
+}
+
+} // namespace
+
+S3Store::S3Store(StoreSettings settings, std::unique_ptr<HttpClient> client)
+    : m_settings(std::move(settings))
+    , m_client(std::move(client))
+{
+}
+
+HttpRequest S3Store::request(const ObjectPath& place, const std::string& query) const
+{
+    std::string base = m_settings.endpoint;
+    bool isInHost = m_settings.bucketInHost;
+    if (base.empty()) {
+        base = "https://s3." + m_settings.region + ".amazonaws.com";
+        if (m_settings.region.starts_with("cn-"))
+            base += ".cn";
+        isInHost = true;
+    }
+    HttpRequest out;
+    if (isInHost && fitsHost(place.bucket))
+        out.url = base.insert(base.find("://") + 3, place.bucket + ".");
+    else
+        out.url = base + "/" + uriEncoded(place.bucket, false);
+    if (!place.key.empty())
+        out.url += "/" + uriEncoded(place.key, true);
+    else if (isInHost && fitsHost(place.bucket))
+        out.url += "/";
+    if (!query.empty())
+        out.url += "?" + query;
+    return out;
+}
+
+std::vector<HttpAnswer> S3Store::ask(std::vector<HttpRequest>& requests)
+{
+    std::vector<HttpAnswer> out;
+    for (size_t at = 0; at < requests.size(); at += kRequestsAtOnce) {
+        const auto some = std::span(requests).subspan(at, std::min(kRequestsAtOnce, requests.size() - at));
+        for (HttpRequest& one : some) {
+            if (!m_settings.keys)
+                continue;
+            const size_t host = one.url.find("://") + 3;
+            const std::string name = one.url.substr(host, one.url.find('/', host) - host);
+            sign(one, name, m_settings.region, *m_settings.keys, std::chrono::system_clock::now());
+        }
+        std::ranges::move(m_client->ask(some), std::back_inserter(out));
+    }
+    return out;
+}
+
+Error S3Store::refused(const std::string& code, const ObjectPath& place) const
+{
+    Hint hint = "its owner must allow this account to list the bucket and to read the object";
+    if (!m_settings.keys)
+        hint = noKeys();
+    else if (code == "SignatureDoesNotMatch" || code == "InvalidAccessKeyId")
+        hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile";
+    else if (code == "ExpiredToken" || code == "InvalidToken")
+        hint = "renew AWS_SESSION_TOKEN with its keys";
+    else if (code == "InvalidObjectState")
+        hint = "it is archived; restore it first";
+    else if (code == "RequestTimeTooSkewed")
+        hint = "set the clock of this machine";
+    const Error out{ErrorCode::Unreadable,
+        "the object store refuses access" + (code.empty() ? "" : " (" + code + ")"), {}, hint};
+    // To one object, or for good: keys can expire while a checkpoint is read.
+    const bool isOfObject = code.empty() || code == "AccessDenied" || code == "InvalidObjectState";
+    return isOfObject ? named(out, place) : noted(out, place);
+}
+
+Error S3Store::error(const HttpAnswer& answer, const ObjectPath& place) const
+{
+    if (answer.failed)
+        return noted(*answer.failed, place);
+    const StoreError said = parseStoreError(answer.body);
+    std::string region = answer.header("x-amz-bucket-region");
+    if (region.empty())
+        region = said.region;
+    if (region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
+        region.clear();
+    const bool isMoved = answer.status >= 300 && answer.status < 400;
+    const bool isOther = (answer.status == 400 || answer.status == 403) && !region.empty();
+    if (isMoved || (isOther && region != m_settings.region))
+        return noted(elsewhere(region, m_settings.region), place);
+    if (answer.status == 404)
+        return noted(
+            {ErrorCode::NotFound,
+                said.code == "NoSuchBucket" ? "there is no such bucket" : "there is no such object", {}, {}},
+            place);
+    if (answer.status == 401 || answer.status == 403)
+        return refused(said.code, place);
+    if (answer.status == 412)
+        return changed(place);
+    return noted({ErrorCode::Unreadable,
+                     "the object store answers " + std::to_string(answer.status)
+                         + (said.code.empty() ? "" : " (" + said.code + ")"),
+                     {}, m_settings.keys ? Hint() : noKeys()},
+        place);
+}
+
+HttpRequest S3Store::listing(const ObjectPath& folder, const std::string& token, size_t most) const
+{
+    // In the order in which they are signed.
+    std::string query;
+    if (!token.empty())
+        query = "continuation-token=" + uriEncoded(token, false) + "&";
+    query += "delimiter=%2F&encoding-type=url&list-type=2&max-keys=" + std::to_string(most);
+    query += "&prefix=" + (folder.key.empty() ? "" : uriEncoded(folder.key + "/", false));
+    HttpRequest out = request({folder.bucket, {}}, query);
+    out.bodyLimit = kListingBytes;
+    return out;
+}
+
+Result<ListingPage> S3Store::page(const ObjectPath& folder, const HttpAnswer& answer) const
+{
+    if (answer.failed || !isGood(answer.status))
+        return forward(error(answer, folder));
+    auto out = parseListing(answer.body, folder.key.empty() ? "" : folder.key + "/");
+    if (!out)
+        return forward(noted(out.error(), folder));
+    return out;
+}
+
+Result<ObjectFolder> S3Store::list(const ObjectPath& folder)
+{
+    ObjectFolder out;
+    std::string token;
+    bool isThere = folder.key.empty();
+    size_t names = 0;
+    size_t pages = 0;
+    do {
+        std::vector<HttpRequest> one{listing(folder, token, kPageNames)};
+        SHARDSCOPE_TRY(ListingPage next, page(folder, ask(one).front()));
+        const bool isStuck = !next.next.empty()
+            && (next.next == token || (next.files.empty() && next.folders.empty() && !next.isThere));
+        if (isStuck)
+            return forward(
+                noted({ErrorCode::Hostile, "the listing of the object store does not end", {}, {}}, folder));
+        isThere = isThere || next.isThere;
+        names += std::max<size_t>(next.files.size() + next.folders.size(), 1);
+        if (names > kMostNames || ++pages > kMostPages)
+            return forward(
+                noted({ErrorCode::LimitExceeded,
+                          "the folder has more than a million objects, or 10,000 pages of them", {}, {}},
+                    folder));
+        for (ListingPage::File& file : next.files)
+            out.files.insert_or_assign(std::move(file.name), std::move(file.version));
+        std::ranges::move(next.folders, std::back_inserter(out.folders));
+        token = std::move(next.next);
+    } while (!token.empty());
+    if (!isThere)
+        return forward(noted({ErrorCode::NotFound, "there is nothing of this name", {}, {}}, folder));
+    std::erase_if(out.folders, [&](const std::string& name) { return out.files.contains(name); });
+    std::ranges::sort(out.folders);
+    const auto [first, last] = std::ranges::unique(out.folders);
+    out.folders.erase(first, last);
+    return out;
+}
+
+Result<FoundObject> S3Store::foundBy(
+    const HttpAnswer& head, const HttpAnswer& listed, const ObjectPath& place) const
+{
+    if (!place.key.empty() && !head.failed && isGood(head.status)) {
+        SHARDSCOPE_TRY(ObjectVersion version, versionIn(head, place));
+        return FoundObject{place, std::move(version)};
+    }
+    // Its error says why access is refused, which an answer to HEAD cannot.
+    SHARDSCOPE_TRY(const ListingPage below, page(place, listed));
+    if (below.isThere || place.key.empty())
+        return FoundObject{place, std::nullopt};
+    if (head.failed || head.status != 404)
+        return forward(error(head, place));
+    return forward(named({ErrorCode::NotFound, "there is nothing of this name", {}, {}}, place));
+}
+
+std::vector<Result<FoundObject>> S3Store::look(std::span<const ObjectPath> places)
+{
+    // Both questions at the same time. For a bucket the first is one for its listing, too, and is not used.
+    std::vector<HttpRequest> requests;
+    requests.reserve(2 * places.size());
+    for (const ObjectPath& place : places) {
+        requests.push_back(request(place, {}));
+        requests.back().isHead = true;
+        requests.push_back(listing(place, {}, 1));
+    }
+    const std::vector<HttpAnswer> answers = ask(requests);
+    std::vector<Result<FoundObject>> out;
+    for (size_t i = 0; i < places.size(); ++i)
+        out.push_back(foundBy(answers[2 * i], answers[2 * i + 1], places[i]));
+    return out;
+}
+
+std::vector<Status> S3Store::read(std::span<const ObjectRange> ranges)
+{
+    std::vector<Status> out(ranges.size());
+    std::vector<RangeRequest> plan = planRanges(ranges);
+    std::vector<HttpRequest> requests;
+    requests.reserve(plan.size());
+    for (RangeRequest& one : plan) {
+        HttpRequest asked = request(ranges[one.first].place, {});
+        asked.headers = {{"if-match", "\"" + ranges[one.first].version.tag + "\""}, {"range", one.header()}};
+        asked.out = one.into();
+        requests.push_back(std::move(asked));
+    }
+    const std::vector<HttpAnswer> answers = ask(requests);
+    for (size_t i = 0; i < plan.size(); ++i) {
+        const ObjectRange& range = ranges[plan[i].first];
+        const HttpAnswer& answer = answers[i];
+        Status got;
+        if (answer.failed || !isGood(answer.status))
+            got = answer.status == 404 || answer.status == 416 ? forward(changed(range.place))
+                                                               : forward(error(answer, range.place));
+        else if (parseTag(answer.header("etag")) != range.version.tag)
+            got = forward(changed(range.place));
+        else if (!plan[i].isAnsweredBy(answer, range.version.bytes))
+            got = forward(
+                noted({ErrorCode::Hostile, "the object store sends another range than was asked for", {}, {}},
+                    range.place));
+        plan[i].finish(got, out);
+    }
+    return out;
+}
+
+} // namespace shardscope::objects

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that answers badly, and the built program: test_hostile.py PROGRAM SOURCE. Standard library only."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+RUN = SOURCE / "tests/data/samples/zero2-w2"
+MODIFIED = ("2026-11-30T13:32:20.000Z", "Mon, 30 Nov 2026 13:32:20 GMT")
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.objects = {f"run/{file.relative_to(RUN)}": file.read_bytes() for file in RUN.rglob("*") if file.is_file()}
+        self.mode = ""
+        self.asked = []
+        self.busy = 0
+        self.ended = threading.Event()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self, status, body=b"", length=None, **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        if length is not None:
+            self.close_connection = True
+
+    def do_HEAD(self):
+        self.take()
+
+    def do_GET(self):
+        try:
+            self.take()
+        except OSError:  # the program has had enough
+            self.close_connection = True
+
+    def take(self):
+        server = self.server
+        url = urlsplit(self.path)
+        server.asked.append((self.command, self.path, self.headers.get("Range")))
+        if server.mode == "silent":
+            server.ended.wait(100)
+            return
+        if server.mode == "busy" and server.busy < 2:
+            server.busy += 1
+            self.answer(503, b"<Error><Code>SlowDown</Code></Error>")
+            return
+        if server.mode == "moved":
+            self.answer(301, x_amz_bucket_region="eu-south-2", Location="http://127.0.0.1:1/other")
+            return
+        if server.mode == "escape":
+            self.answer(403, "<Error><Code>A\x1b[31m</Code><Message>\x1b]0;owned\x07</Message></Error>".encode())
+            return
+        key = unquote(url.path).removeprefix("/bucket").removeprefix("/")
+        if key:
+            self.give(key)
+        else:
+            self.list(parse_qs(url.query))
+
+    def list(self, query):
+        prefix = query.get("prefix", [""])[0]
+        mode = self.server.mode
+        names = [key for key in self.server.objects if key.startswith(prefix)]
+        files = [key for key in names if "/" not in key[len(prefix) :]]
+        folders = sorted({prefix + key[len(prefix) :].split("/")[0] + "/" for key in names} - {f + "/" for f in files})
+        parts = [self.entry(key) for key in files]
+        parts += [f"<CommonPrefixes><Prefix>{escape(each)}</Prefix></CommonPrefixes>" for each in folders]
+        if mode == "above":
+            parts.append(self.entry(prefix + "../../etc/passwd"))
+        elif mode == "elsewhere":
+            parts.append(self.entry("other/file"))
+        elif mode == "endless":
+            parts = ["<IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken>"] + parts
+        elif mode == "large-listing":
+            parts.append("<x>" + "y" * (20 << 20) + "</x>")
+        elif mode == "deep":
+            parts.append("<a>" * 2_000_000)
+        self.answer(200, ("<ListBucketResult>" + "".join(parts) + "</ListBucketResult>").encode())
+
+    def entry(self, key):
+        size = len(self.server.objects.get(key, b""))
+        if self.server.mode == "larger":
+            size += 1 << 40
+        return (
+            f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size><ETag>{self.tag()}</ETag>"
+            f"<LastModified>{MODIFIED[0]}</LastModified></Contents>"
+        )
+
+    def tag(self):
+        return "a b\nx-header: 1" if self.server.mode == "tag" else '"v1"'
+
+    def give(self, key):
+        body = self.server.objects.get(key)
+        mode = self.server.mode
+        if body is None:
+            self.answer(404)
+            return
+        headers = {"ETag": '"v2"' if mode == "other-tag" else '"v1"', "Last_Modified": MODIFIED[1]}
+        asked = self.headers.get("Range")
+        if asked is None:
+            self.answer(200, body, **headers)
+            return
+        begin, end = (int(each) for each in asked.removeprefix("bytes=").split("-"))
+        part, said = body[begin : end + 1], f"bytes {begin}-{end}/{len(body)}"
+        if mode == "whole":
+            self.answer(200, body + b"x" * (end + 2), **headers)
+        elif mode == "more":
+            self.answer(206, part + b"x", **headers, Content_Range=said)
+        elif mode == "less":
+            self.answer(206, part[:-1], length=len(part), **headers, Content_Range=said)
+        elif mode == "shorter":
+            self.answer(206, part[:-1], **headers, Content_Range=said)
+        elif mode == "other-range":
+            self.answer(206, part, **headers, Content_Range=f"bytes {begin + 1}-{end + 1}/{len(body)}")
+        else:
+            self.answer(206, part, **headers, Content_Range=said)
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.addCleanup(self.server.ended.set)
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+
+    def run_program(self, mode, verb="inspect", *words, seconds=60, **variables):
+        self.server.mode = mode
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        environment = {
+            **kept,
+            "HOME": self.home.name,
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.server.server_port}",
+            "AWS_ACCESS_KEY_ID": "AKTEST",
+            "AWS_SECRET_ACCESS_KEY": "geheimgeheim",
+            **variables,
+        }
+        done = subprocess.run(
+            [PROGRAM, verb, "s3://bucket/run", *words, "--json"],
+            capture_output=True,
+            env=environment,
+            timeout=seconds,
+        )
+        self.assertNotIn(b"geheim", done.stdout + done.stderr)
+        self.assertNotIn(b"\x1b", done.stdout + done.stderr)
+        return done.returncode, json.loads(done.stdout)
+
+    def assert_fails(self, mode, code, says="", status=3, **variables):
+        returned, answer = self.run_program(mode, **variables)
+        self.assertEqual(returned, status, f"{mode}: {answer}")
+        self.assertEqual(answer["code"], code, f"{mode}: {answer}")
+        self.assertIn(says, answer["message"] + str(answer["hint"]))
+        return answer
+
+    def test_an_honest_one(self):
+        code, answer = self.run_program("", "verify")
+        self.assertEqual(code, 0, answer)
+
+    def test_listings(self):
+        for mode in ("above", "elsewhere", "endless", "large-listing", "deep", "tag"):
+            with self.subTest(mode=mode):
+                self.assert_fails(mode, "hostile")
+
+    def test_objects(self):
+        for mode, code, status in (
+            ("more", "hostile", 3),
+            ("whole", "hostile", 3),
+            ("other-range", "hostile", 3),
+            ("less", "unreadable", 3),
+            ("shorter", "unreadable", 3),
+            ("other-tag", "source-changed", 6),
+        ):
+            with self.subTest(mode=mode):
+                self.assert_fails(mode, code, status=status)
+
+    def test_sizes_that_are_lies(self):
+        code, answer = self.run_program("larger", "check", "--depth", "headers")
+        self.assertIn(code, (1, 3, 6), answer)
+
+    def test_redirects_are_not_followed(self):
+        error = self.assert_fails("moved", "unreadable", "AWS_REGION=eu-south-2")
+        self.assertIn("eu-south-2", error["message"])
+        self.assertLess(len(self.server.asked), 10)
+
+    def test_what_it_says_does_not_reach_the_terminal(self):
+        self.assert_fails("escape", "unreadable", "refuses access")
+
+    def test_a_busy_one_is_asked_again(self):
+        code, answer = self.run_program("busy")
+        self.assertEqual(code, 0, answer)
+        self.assertEqual(self.server.busy, 2)
+
+    def test_a_silent_one_is_given_up(self):
+        began = time.monotonic()
+        self.assert_fails("silent", "unreadable", "does not answer", seconds=90)
+        self.assertLess(time.monotonic() - began, 45)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
