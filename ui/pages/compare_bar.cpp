@@ -258,7 +258,7 @@ std::optional<CompareWish> CompareBar::wish() const
     CompareWish wish;
     const auto absolute = [](const QString& text) {
         const io::Path path = far::typedPath(text.toStdString());
-        return path.empty() || far::isFar(path) ? path : toPath(QFileInfo(text).absoluteFilePath());
+        return path.empty() || far::isElsewhere(path) ? path : toPath(QFileInfo(text).absoluteFilePath());
     };
     wish.other = absolute(other());
     wish.patternsFile = absolute(m_patterns->text().trimmed());

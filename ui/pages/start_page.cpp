@@ -200,8 +200,9 @@ void StartPage::fillRecent()
                 if (token.stop_requested())
                     return;
                 // Other hosts are asked when somebody opens one of these.
-                exists.append(std::all_of(each.begin(), each.end(),
-                    [](const QString& path) { return far::isFar(toPath(path)) || QFileInfo::exists(path); }));
+                exists.append(std::all_of(each.begin(), each.end(), [](const QString& path) {
+                    return far::isElsewhere(toPath(path)) || QFileInfo::exists(path);
+                }));
             }
             deliver(exists);
         },

@@ -28,7 +28,7 @@ namespace {
 QString pathIn(const QString& text)
 {
     const QString path = text.trimmed();
-    const bool isPath = path.startsWith(u'/') || far::isFar(toPath(path));
+    const bool isPath = path.startsWith(u'/') || far::isElsewhere(toPath(path));
     return isPath && !path.contains(u'\n') ? path : QString();
 }
 

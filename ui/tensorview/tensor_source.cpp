@@ -42,7 +42,7 @@ TensorSourcePtr TensorSource::make(const CheckpointPtr& checkpoint, ParamId para
 
 bool TensorSource::isFar() const
 {
-    return far::isFar(checkpoint->tagFolder);
+    return far::isElsewhere(checkpoint->tagFolder);
 }
 
 QString TensorSource::indexText(uint64_t element) const

@@ -36,6 +36,7 @@ private Q_SLOTS:
     void everyPageShowsWhatALocalOneShows();
     void opensWhatIsPasted();
     void aDriveOfWindowsIsNamed();
+    void takesAPastedPlaceInAnObjectStore();
     void comparesWithWhatIsDropped();
     void walksThroughFoldersOfAHost();
     void saysWhyAHostCannotBeReached();
@@ -129,6 +130,18 @@ void TestFarHosts::aDriveOfWindowsIsNamed()
     const auto* error = fixture.find<QWidget>("startPage")->findChild<MessageBar*>();
     QVERIFY(QTest::qWaitFor([&] { return !error->isHidden(); }));
     QVERIFY2(error->text().contains(u"drive of Windows"_s), qPrintable(error->text()));
+}
+
+void TestFarHosts::takesAPastedPlaceInAnObjectStore()
+{
+    FarWindow fixture;
+    QGuiApplication::clipboard()->setText(u"  s3://-none/runs/llama\n"_s); // is not asked for
+    QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
+    QVERIFY(fixture.settle());
+    QVERIFY(!fixture.checkpoint());
+    const auto* bar = fixture.find<MessageBar>("windowMessages");
+    QVERIFY(bar->isVisibleTo(&fixture.window()));
+    QVERIFY2(bar->text().contains(u"no name of a bucket"_s), qPrintable(bar->text()));
 }
 
 void TestFarHosts::comparesWithWhatIsDropped()

@@ -77,7 +77,7 @@ bool isWholePath(const io::Path& path)
 
 io::Path proposedBeside(const io::Path& run)
 {
-    return far::isFar(run) ? toPath(QDir::homePath()) / run.filename() : run;
+    return far::isElsewhere(run) ? toPath(QDir::homePath()) / run.filename() : run;
 }
 
 void examineFolder(io::FileSystem& files, const io::Path& sourceRun, const PlanWish& wish, JobContext& job,
