@@ -12,6 +12,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kKnown = std::chrono::seconds(30);
 constexpr size_t kMostListings = 256;
 constexpr size_t kMostKeptNames = 100'000; ///< of one listing
+constexpr uint64_t kShort = uint64_t{8} << 10; ///< takes as long to read as one byte
+constexpr size_t kFewRanges = 4096; ///< of one call; samples of a large tensor are more
 constexpr size_t kWorthListing = 8; ///< objects of one folder, to ask for all of it at once
 
 ObjectPath parentOf(const ObjectPath& place)
@@ -164,6 +166,42 @@ std::vector<Status> KnownObjects::checkUnchanged(std::span<const FoundObject> ob
         else if (!now || now->version != objects[i].version)
             out[i] = fail(ErrorCode::SourceChanged, "the object has changed since it was opened",
                 textOf(places[i]), "run the command again");
+    }
+    return out;
+}
+
+std::vector<Status> KnownObjects::read(std::span<const ObjectRange> ranges)
+{
+    struct Asked {
+        size_t number;
+        std::vector<uint8_t> longer; ///< in place of a short range
+    };
+    std::vector<Status> out(ranges.size());
+    std::vector<Asked> asked;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+        const ObjectRange& range = ranges[i];
+        if (m_kept.take(range))
+            continue;
+        const uint64_t left = range.version.bytes - range.offset;
+        const bool isShort = range.out.size() < kShort && ranges.size() <= kFewRanges;
+        asked.push_back({i, std::vector<uint8_t>(isShort ? std::min(kShort, left) : 0)});
+    }
+    std::vector<ObjectRange> questions;
+    questions.reserve(asked.size());
+    for (Asked& one : asked) {
+        questions.push_back(ranges[one.number]);
+        if (!one.longer.empty())
+            questions.back().out = one.longer;
+    }
+    const std::vector<Status> got = questions.empty() ? std::vector<Status>() : m_store->read(questions);
+    for (size_t k = 0; k < asked.size(); ++k) {
+        const ObjectRange& range = ranges[asked[k].number];
+        out[asked[k].number] = got[k];
+        if (!got[k])
+            continue;
+        m_kept.keep(questions[k]);
+        if (!asked[k].longer.empty())
+            std::copy_n(asked[k].longer.begin(), range.out.size(), range.out.begin());
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/objects/kept_ranges.h"
 #include "core/objects/object_store.h"
 
 #include <chrono>
@@ -17,13 +18,16 @@ public:
     {
     }
 
-    [[nodiscard]] ObjectStore& store() const { return *m_store; }
+    [[nodiscard]] StoreTraffic traffic() const { return m_store->traffic(); }
     /// NotFound where there is neither an object nor anything below.
     std::vector<Result<FoundObject>> find(std::span<const ObjectPath> places);
     /// Asks again.
     Result<std::shared_ptr<const ObjectFolder>> list(const ObjectPath& folder);
     /// Whether these are still the versions; SourceChanged. Asks again.
     std::vector<Status> checkUnchanged(std::span<const FoundObject> objects);
+
+    /// Reads more where little is asked for: what follows a header is often read next.
+    std::vector<Status> read(std::span<const ObjectRange> ranges);
 
 private:
     struct Listing {
@@ -37,6 +41,7 @@ private:
     void findEach(std::span<const ObjectPath> places, Results& out);
 
     std::shared_ptr<ObjectStore> m_store;
+    KeptRanges m_kept;
     std::mutex m_mutex; ///< of m_listings
     std::map<std::string, Listing> m_listings; ///< by path of the folder
 };

@@ -78,7 +78,7 @@ public:
     Status readAt(uint64_t offset, std::span<uint8_t> out) const override
     {
         SHARDSCOPE_TRY(const ObjectRange asked, range(offset, out));
-        return m_objects->store().read(std::span(&asked, 1)).front();
+        return m_objects->read(std::span(&asked, 1)).front();
     }
     void dropCache(uint64_t /*offset*/, uint64_t /*bytes*/) const override { }
     Status checkUnchanged() const override
@@ -138,7 +138,7 @@ public:
     StoreTraffic traffic()
     {
         const std::lock_guard lock(m_mutex);
-        return m_objects ? m_objects->store().traffic() : StoreTraffic();
+        return m_objects ? m_objects->traffic() : StoreTraffic();
     }
     void setStop(std::stop_token stop)
     {
@@ -262,7 +262,7 @@ std::vector<Status> ObjectFiles::readAll(std::span<const io::ReadRange> ranges)
             out[to[k]] = std::move(got[k]);
     };
     if (!asked.empty())
-        give(objects->store().read(asked), places);
+        give(objects->read(asked), places);
     if (!own.empty())
         give(inner().readAll(own), ownPlaces);
     return out;

@@ -50,6 +50,12 @@ public:
     }
     std::vector<Status> read(std::span<const ObjectRange> ranges) override
     {
+        for (const ObjectRange& range : ranges) {
+            ++reads;
+            bytes += range.out.size();
+            for (size_t i = 0; i < range.out.size(); ++i)
+                range.out[i] = static_cast<uint8_t>((range.offset + i) % 251);
+        }
         return std::vector<Status>(ranges.size());
     }
     [[nodiscard]] StoreTraffic traffic() const override { return {}; }
@@ -57,6 +63,8 @@ public:
     std::map<std::string, ObjectVersion> objects;
     size_t lists = 0;
     size_t looks = 0;
+    size_t reads = 0;
+    uint64_t bytes = 0;
 };
 
 struct Fixture {
@@ -135,6 +143,58 @@ TEST_CASE("whether objects are unchanged is asked again")
     CHECK(fixture.store->lists == 2);
     CHECK_FALSE(fixture.known.checkUnchanged(std::span(opened).subspan(7, 1))[0]);
     CHECK(fixture.store->looks == 1);
+}
+
+TEST_CASE("what follows a short range is read with it, and read again without a question")
+{
+    Fixture fixture;
+    const ObjectVersion version{100'000, "\"v\"", 0};
+    const auto readAt = [&](uint64_t offset, size_t bytes, const char* key = "file") {
+        std::vector<uint8_t> out(bytes);
+        const ObjectRange range{{"b", key}, version, offset, out};
+        CHECK(fixture.known.read(std::span(&range, 1))[0]);
+        for (size_t i = 0; i < bytes; ++i)
+            REQUIRE(out[i] == (offset + i) % 251);
+    };
+    readAt(0, 512);
+    CHECK(fixture.store->bytes == 8192);
+    readAt(0, 4000);
+    readAt(8184, 8);
+    CHECK(fixture.store->reads == 1);
+    readAt(8184, 9);
+    readAt(99'990, 10);
+    CHECK(fixture.store->reads == 3);
+    CHECK(fixture.store->bytes == 2 * 8192 + 10);
+    readAt(0, 512, "other");
+    CHECK(fixture.store->reads == 4);
+    readAt(0, 99'000);
+    readAt(50'000, 40'000);
+    CHECK(fixture.store->reads == 5);
+}
+
+TEST_CASE("kept ranges are those of one version, and of bounded memory")
+{
+    KeptRanges kept;
+    std::vector<uint8_t> bytes(KeptRanges::kLongest, 7);
+    const auto rangeOf = [&](int key, std::span<uint8_t> out, uint64_t offset = 0) {
+        return ObjectRange{{"b", std::to_string(key)}, {1 << 20, "v", 0}, offset, out};
+    };
+    const int most = static_cast<int>(KeptRanges::kMostBytes / KeptRanges::kLongest);
+    for (int key = 0; key <= most; ++key) {
+        kept.keep(rangeOf(key, bytes));
+        if (key == most - 1)
+            CHECK(kept.take(rangeOf(0, bytes))); // and used
+    }
+    CHECK(kept.take(rangeOf(0, bytes)));
+    CHECK_FALSE(kept.take(rangeOf(1, bytes)));
+    CHECK(kept.take(rangeOf(most, bytes)));
+    CHECK_FALSE(kept.take(rangeOf(most, bytes, 1)));
+    auto other = rangeOf(most, bytes);
+    other.version.tag = "w";
+    CHECK_FALSE(kept.take(other));
+    std::vector<uint8_t> longer(KeptRanges::kLongest + 1);
+    kept.keep(rangeOf(-1, longer));
+    CHECK_FALSE(kept.take(rangeOf(-1, std::span(longer).first(1))));
 }
 
 } // namespace shardscope
