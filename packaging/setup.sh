@@ -17,8 +17,11 @@ packages="g++ cmake ninja-build git pkg-config
   qt6-base-dev libqt6svg6 qt6-svg-dev
   libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libexpected-dev
   libdeflate-dev libisal-dev zlib1g-dev libxxhash-dev libssl-dev libre2-dev libzstd-dev
-  libcurl4-openssl-dev libpugixml-dev
+  libcurl4 libpugixml-dev
   doctest-dev ccache mold fonts-dejavu-core desktop-file-utils appstream dbus-daemon"
+
+# Of libcurl the header is needed, which two packages have that exclude each other.
+dpkg -s libcurl4-gnutls-dev >/dev/null 2>&1 || packages="$packages libcurl4-openssl-dev"
 
 with_torch=""
 if [ "${1:-}" = --with-torch ]; then
