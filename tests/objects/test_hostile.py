@@ -30,6 +30,8 @@ class Server(ThreadingHTTPServer):
         self.asked = []
         self.busy = 0
         self.ended = threading.Event()
+        self.lock = threading.Lock()
+        self.live = self.most = 0  # questions under way
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -61,6 +63,13 @@ class Handler(BaseHTTPRequestHandler):
     def take(self):
         server = self.server
         url = urlsplit(self.path)
+        if server.mode == "far":
+            with server.lock:
+                server.live += 1
+                server.most = max(server.most, server.live)
+            time.sleep(0.05)
+            with server.lock:
+                server.live -= 1
         server.asked.append((self.command, self.path, self.headers.get("Range")))
         if server.mode == "silent":
             server.ended.wait(100)
@@ -181,6 +190,16 @@ class Hostile(unittest.TestCase):
     def test_an_honest_one(self):
         code, answer = self.run_program("", "verify")
         self.assertEqual(code, 0, answer)
+
+    def test_a_far_one_is_not_asked_one_after_the_other(self):
+        name = "run/global_step6/bf16_zero_pp_rank_{}_mp_rank_00_optim_states.pt"
+        for rank in range(2, 200):
+            self.server.objects[name.format(rank)] = self.server.objects[name.format(0)]
+        code, answer = self.run_program("far", "check", "--depth", "headers")
+        self.assertIn(code, (0, 1), answer)
+        self.assertGreaterEqual(self.server.most, 16)
+        self.assertLessEqual(self.server.most, 40)
+        self.assertLess(len(self.server.asked), 3 * 200)
 
     def test_listings(self):
         for mode in ("above", "elsewhere", "endless", "large-listing", "deep", "tag"):

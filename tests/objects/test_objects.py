@@ -233,7 +233,7 @@ class Objects(unittest.TestCase):
         self.run_program("skeleton", f"{self.there}/zero3-w4", taken)
         self.run_program("inspect", taken)
 
-    def test_many_objects_are_not_asked_one_after_the_other(self):
+    def test_the_log_counts_requests(self):
         log = self.folder / "log"
         self.run_program("check", f"{self.there}/zero3-w4", "--depth", "headers", "--log-file", log, "--verbose")
         self.assertRegex(log.read_text(), r"object store: \d+ requests")
