@@ -69,7 +69,21 @@ bool isMlp(std::string_view part)
 
 bool isExpert(std::string_view part)
 {
-    return contains(part, "expert") || part == "moe" || part.ends_with("_moe") || part == "router";
+    return contains(part, "expert") || part == "moe" || part.ends_with("_moe");
+}
+
+/// What chooses the experts is dense: every rank has it.
+bool isRouter(std::string_view part)
+{
+    return part == "router" || part == "gate";
+}
+
+/// Without the part that a colon adds to a name that several slices or stages have ("norm.weight:tp1").
+std::string_view withoutPart(std::string_view name)
+{
+    const size_t colon = name.rfind(':');
+    const std::string_view part = colon == std::string_view::npos ? "" : name.substr(colon + 1);
+    return part.starts_with("tp") || part.starts_with("pp") ? name.substr(0, colon) : name;
 }
 
 } // namespace
@@ -78,7 +92,7 @@ ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role)
 {
     if (role == ParamRole::Buffer)
         return ParamClass::Buffer;
-    std::string lower(name);
+    std::string lower(withoutPart(name));
     for (char& c : lower) {
         if (c >= 'A' && c <= 'Z')
             c = static_cast<char>(c - 'A' + 'a');
@@ -97,7 +111,8 @@ ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role)
     if (last == "bias" || last.ends_with("_bias") || last.starts_with("bias_"))
         return ParamClass::Bias;
     if (anyPart(whole, isExpert))
-        return ParamClass::Expert;
+        return anyPart(whole, isRouter) && !contains(whole, "experts.") ? ParamClass::Other
+                                                                        : ParamClass::Expert;
     if (anyPart(whole, isAttention))
         return ParamClass::Attention;
     if (isEmbedding(owner) || isEmbedding(last) || whole == "output.weight")

@@ -2,6 +2,7 @@
 #include "core/layout/rank_load.h"
 
 #include "core/layout/counts.h"
+#include "core/layout/whole_units.h"
 
 #include <algorithm>
 #include <map>
@@ -27,7 +28,7 @@ uint64_t bytesOnRank(const Checkpoint& checkpoint, uint32_t part, uint32_t dpRan
 {
     uint64_t bytes = 0;
     for (const FlatUnit& unit : checkpoint.units) {
-        if (unit.part != part || unit.rankStride == 0 || dpRank < unit.firstRank)
+        if (unit.part != part || unit.rankStride == 0 || dpRank < unit.firstRank || isStoredWhole(unit))
             continue;
         const uint32_t share = (dpRank - unit.firstRank) / unit.rankStride;
         if (share < unit.partition.ranks() && unit.dpRankOf(share) == dpRank)

@@ -20,7 +20,7 @@ RankLoad rankLoad(const Checkpoint& checkpoint);
 
 /// Bytes of all states of a unit that one rank of its partition stores.
 uint64_t bytesOnRank(const FlatUnit& unit, uint32_t share);
-/// The same of all units of a part, by data-parallel rank. O(units).
+/// The same of all units of a part, by data-parallel rank, without tensors stored whole. O(units).
 uint64_t bytesOnRank(const Checkpoint& checkpoint, uint32_t part, uint32_t dpRank);
 
 } // namespace shardscope

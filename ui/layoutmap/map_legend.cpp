@@ -155,7 +155,7 @@ void MapLegend::addClasses()
         break;
     }
     case MapColourMode::Parameter:
-        m_items.push_back({Pattern::Ramp, 0, tr("one hue per parameter name"), {}});
+        m_items.push_back({Pattern::Ramp, 0, tr("hue by parameter name"), {}});
         break;
     case MapColourMode::Rank:
         m_items.push_back({Pattern::Ramp, 0, tr("one hue per rank"), {}});

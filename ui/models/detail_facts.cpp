@@ -186,7 +186,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     if (!checkpoint.archives.empty()) { // one file has the objects of both
         addFile(files, checkpoint, checkpoint.templateModel, u"Metadata"_s);
     } else {
-        if (coordinate.dp < part.optimFiles.size())
+        if (coordinate.dp < part.optimFiles.size() && !isUniversal(checkpoint.kind)) // whose is no rank's
             addFile(files, checkpoint, part.optimFiles[coordinate.dp], u"Optimizer"_s);
         if (coordinate.dp < part.modelFiles.size())
             addFile(files, checkpoint, part.modelFiles[coordinate.dp], u"Model"_s);
@@ -219,8 +219,10 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
             const PaddingInfo padding = paddingOf(unit, state, *row);
             if (padding.elements > 0)
                 section.facts.append({u"Padding, %1"_s.arg(toText(state.name)),
-                    padding.kind == PaddingKind::Stored ? u"%1, stored"_s.arg(countText(padding.elements))
-                                                        : u"%1, implied"_s.arg(countText(padding.elements)),
+                    (!run.isPresent()                             ? u"%1, missing"_s
+                            : padding.kind == PaddingKind::Stored ? u"%1, stored"_s
+                                                                  : u"%1, implied"_s)
+                        .arg(countText(padding.elements)),
                     false});
         }
         FlatAddress address;

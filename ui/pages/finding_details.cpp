@@ -140,6 +140,7 @@ void FindingDetails::setWhyNot(const QString& text)
 {
     m_whyNot->setVisible(!text.isEmpty() && !m_tick->isHidden());
     m_whyNot->setText(text.isEmpty() ? text : tr("Not with the default settings: %1").arg(text));
+    m_command->setVisible(text.isEmpty()); // which would fail
 }
 
 QString FindingDetails::headOf(const DoctorFinding& made) const

@@ -271,7 +271,7 @@ void FindingsPage::planEach()
     const auto& result = m_run.result();
     // A plan reads the checkpoint again, which nobody asked for: not from another host.
     if (!m_checkpoint || !result || !isVisible() || m_each.of == result
-        || !m_context.findings.isChecked(*m_checkpoint) || far::isFar(m_place.path))
+        || !m_context.findings.isChecked(*m_checkpoint) || far::isElsewhere(m_place.path))
         return;
     m_each.of = result;
     m_model->setOutlook({});

@@ -40,8 +40,10 @@ std::string paddingText(const FlatUnit& unit, uint32_t rank)
     std::string out;
     for (const UnitState& state : unit.states) {
         const PaddingInfo padding = paddingOf(unit, state, rank);
+        const bool isThere = rank < state.perRank.size() && state.perRank[rank].isPresent();
         if (padding.kind != PaddingKind::None)
-            out += (out.empty() ? "" : ", ") + state.name + " " + std::string(paddingKindName(padding.kind));
+            out += (out.empty() ? "" : ", ") + state.name + " "
+                + (isThere ? std::string(paddingKindName(padding.kind)) : "missing");
     }
     return out.empty() ? "-" : out;
 }

@@ -33,7 +33,11 @@ const Case kCases[] = {
     {"output.weight", ParamClass::Embedding},
     // mixtures of experts
     {"model.layers.1.block_sparse_moe.experts.3.w1.weight", ParamClass::Expert},
-    {"model.layers.1.block_sparse_moe.gate.weight", ParamClass::Expert},
+    {"model.layers.1.block_sparse_moe.gate.weight", ParamClass::Other}, // of a router, which is dense
+    {"blocks.0.deepspeed_moe.gate.wg.weight", ParamClass::Other},
+    {"blocks.0.deepspeed_moe.experts.deepspeed_experts.1.0.bias", ParamClass::Bias},
+    {"layers.0.up_proj.bias:tp0", ParamClass::Bias},
+    {"norm.weight:tp1", ParamClass::Norm},
     {"model.layers.1.mlp.experts.31.down_proj.weight", ParamClass::Expert},
     {"model.layers.1.mlp.shared_expert.up_proj.weight", ParamClass::Expert},
     {"deepspeed_moe.experts.deepspeed_experts.0.fc1.weight", ParamClass::Expert},
