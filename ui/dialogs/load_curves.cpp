@@ -123,9 +123,9 @@ void LoadCurves::paintEvent(QPaintEvent* /*event*/)
     const auto aligned = [this](Qt::Alignment to) {
         return static_cast<int>(QStyle::visualAlignment(layoutDirection(), to | Qt::AlignVCenter));
     };
-    const double body = std::max((height() - 8) / 2.0 - lineHeight(), 4.0); // kLane, if the layout gives it
-    const QRectF upper(0, lineHeight(), width(), body);
-    const QRectF lower(0, upper.bottom() + 6 + lineHeight(), width(), body);
+    const double lane = std::max((height() - 8) / 2.0 - lineHeight(), 4.0); // kLane, if the layout gives it
+    const QRectF upper(0, lineHeight(), width(), lane);
+    const QRectF lower(0, upper.bottom() + 6 + lineHeight(), width(), lane);
     const auto current = static_cast<size_t>(m_slider->value());
     const RankLoad* load
         = current < m_points.size() && m_points[current].load ? &*m_points[current].load : nullptr;

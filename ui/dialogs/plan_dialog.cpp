@@ -26,6 +26,16 @@ namespace {
 constexpr auto kTypingPause = std::chrono::milliseconds(120);
 constexpr QSize kMostForChoices(640, 100); ///< of a small dialog; more is scrolled
 
+/// "Warnings (1)", or "Notes (6)" where none of them is one.
+QString notesTitle(const std::vector<Finding>& notes)
+{
+    const auto warnings
+        = std::ranges::count_if(notes, [](const Finding& note) { return note.severity != Severity::Info; });
+    return warnings > 0 ? PlanDialog::tr("Warnings (%1)").arg(warnings)
+        : notes.empty() ? PlanDialog::tr("Warnings")
+                        : PlanDialog::tr("Notes (%1)").arg(notes.size());
+}
+
 } // namespace
 
 PlanDialog::PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidget* parent)
@@ -153,8 +163,7 @@ void PlanDialog::show()
         plan ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
     const QString warnings = plan ? planWarnings(*plan) : QString();
     m_warnings->setPlainText(warnings.isEmpty() && plan ? tr("None.") : warnings);
-    m_facts->setTabText(m_facts->indexOf(m_warnings),
-        warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
+    m_facts->setTabText(m_facts->indexOf(m_warnings), plan ? notesTitle(plan->warnings) : tr("Warnings"));
     showMore();
     Q_EMIT previewShown();
 }

@@ -32,7 +32,7 @@ double HealthQuantity::valueOf(const HealthRow& row) const
 {
     switch (kind) {
     case Kind::Update:
-        return row.updated > 0 ? row.updateRatio() : kUnknown;
+        return row.updated > 0 && row.missing() == 0 ? row.updateRatio() : kUnknown;
     case Kind::Weights:
         return row.weights().rms();
     case Kind::State: {
@@ -174,7 +174,9 @@ HealthTableModel::Column HealthTableModel::quantityColumn(const HealthQuantity& 
         out.tip = [this, value](uint32_t number) {
             const std::string_view why
                 = row(number).updated > 0 ? std::string_view() : noUpdateText(row(number).noUpdate);
-            return why.empty() ? QString::number(value(number), 'g', 17) : sentenceText(why);
+            return !why.empty()             ? sentenceText(why)
+                : row(number).missing() > 0 ? tr("Not all of it can be read.")
+                                            : QString::number(value(number), 'g', 17);
         };
     } else if (quantity.kind == HealthQuantity::Kind::Zeros) {
         out.titleTip = tr("Share of the weights that are zero");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/summary/next_steps.h"
 
+#include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/model/file_names.h"
@@ -132,6 +133,16 @@ std::string whyNotCompare(const Checkpoint& checkpoint)
     return reasonOf(requireModel(checkpoint), checkpoint);
 }
 
+/// A record that a check has read and found damaged: every job that reads it stops there. A plan reads no
+/// payload and does not know it.
+std::string whyNotRead(std::span<const Finding> found)
+{
+    const auto damaged = std::ranges::find_if(found, [](const Finding& finding) {
+        return finding.code == code::kRecordCorrupt && finding.severity == Severity::Error;
+    });
+    return damaged == found.end() ? std::string() : damaged->message;
+}
+
 constexpr std::string_view kNoValues = "it is a skeleton and holds no values";
 
 std::string whyNotVerify(io::FileSystem& files, const Checkpoint& checkpoint)
@@ -157,6 +168,12 @@ std::vector<NextStep> nextSteps(io::FileSystem& files, const OpenedAt& at, const
         {NextStepId::Export, whyNotExport(files, checkpoint, job)},
         {NextStepId::Compare, whyNotCompare(*checkpoint)},
         {NextStepId::Verify, whyNotVerify(files, *checkpoint)}};
+    for (NextStep& step : out) {
+        if (step.whyNot.empty()
+            && (step.id == NextStepId::Resume || step.id == NextStepId::Convert
+                || step.id == NextStepId::Export))
+            step.whyNot = whyNotRead(found);
+    }
     if (job.cancelled())
         out.clear();
     return out;
