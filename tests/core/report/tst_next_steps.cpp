@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/summary/next_steps.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
 #include "core/report/summary/provenance.h"
@@ -152,4 +153,17 @@ TEST_CASE("the files say who wrote them")
     CHECK(written.facts.front().file != kNoFile);
     CHECK(written.firstWritten > 0);
     CHECK(written.lastWritten >= written.firstWritten);
+}
+
+TEST_CASE("what reads a damaged record is not offered")
+{
+    const CheckpointPtr checkpoint = opened(sample("zero2-w2"));
+    const Finding damaged{code::kRecordCorrupt, Severity::Error, "bytes of a record are damaged", {}, {}};
+    JobContext job;
+    for (const NextStep& step : nextSteps(
+             realFilesAndSkeletons(), {checkpoint->tagFolder}, checkpoint, std::span(&damaged, 1), job)) {
+        const bool reads = step.id == NextStepId::Resume || step.id == NextStepId::Convert
+            || step.id == NextStepId::Export;
+        CHECK((step.whyNot == damaged.message) == reads);
+    }
 }
