@@ -24,17 +24,37 @@ uint64_t keyOf(const RankCoordinate& rank)
 }
 
 template <class Value>
-void addOnce(std::vector<Value>& to, const Value& value)
-{
-    if (to.empty() || to.back() != value) // what follows each other is most often the same
-        to.push_back(value);
-}
-
-template <class Value>
 void keepOnce(std::vector<Value>& values)
 {
     std::ranges::sort(values);
     values.erase(std::ranges::unique(values).begin(), values.end());
+}
+
+void keepOnce(std::vector<RankCoordinate>& ranks)
+{
+    std::ranges::sort(ranks, {}, keyOf);
+    ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+}
+
+/// A list whose room is used up loses its doubles before it grows: a finding can name the same ranks and
+/// files a million times.
+template <class Value>
+void put(std::vector<Value>& to, const Value& value)
+{
+    constexpr size_t kFew = 256;
+    if (to.size() >= kFew && to.size() == to.capacity()) {
+        keepOnce(to);
+        if (to.size() > to.capacity() / 2)
+            to.reserve(2 * to.capacity());
+    }
+    to.push_back(value);
+}
+
+template <class Value>
+void addOnce(std::vector<Value>& to, const Value& value)
+{
+    if (to.empty() || to.back() != value) // what follows each other is most often the same
+        put(to, value);
 }
 
 /// The numbers of all entries with keys from `first` to `last`, each once.
@@ -106,7 +126,7 @@ private:
         else if (const FlatAddress* flat = where.flat())
             addFlat(*flat);
         else if (const RankCoordinate* rank = where.rank())
-            m_places->ranks.push_back(*rank);
+            put(m_places->ranks, *rank);
         else if (!where.file().empty())
             addFile(where, item.file);
     }
@@ -117,7 +137,7 @@ private:
         addOnce(m_places->params, owner);
         const auto [first, last] = m_aliases.equal_range(owner);
         for (auto alias = first; alias != last; ++alias)
-            m_places->params.push_back(alias->second);
+            put(m_places->params, alias->second);
     }
 
     void addElements(ParamId owner, const ParamAddress& address)
@@ -170,7 +190,7 @@ private:
 
     void addFlat(const FlatAddress& address)
     {
-        m_places->ranks.push_back(address.rank);
+        put(m_places->ranks, address.rank);
         for (uint32_t u = 0; u < m_checkpoint.units.size(); ++u) {
             const FlatUnit& unit = m_checkpoint.units[u];
             const bool isMeant = address.subgroup
@@ -184,7 +204,7 @@ private:
             const bool isWhole = (address.element == 0 && !address.end) // so readers name a whole buffer
                 || (address.element == 0 && address.last() >= unit.partition.partitionElements());
             if (isWhole) {
-                m_places->shares.emplace_back(UnitId{u}, *share);
+                put(m_places->shares, UnitShare{UnitId{u}, *share});
                 continue;
             }
             unit.partition.forEachPiece(*share, address.element, address.last(), [&](const FlatPiece& piece) {
@@ -208,7 +228,7 @@ private:
         std::optional<RankCoordinate> rank;
         FileRole role = FileRole::Other;
         if (id != kNoFile) {
-            m_places->files.push_back(id);
+            put(m_places->files, id);
             rank = m_checkpoint.file(id).rank;
             role = m_checkpoint.file(id).role;
         } else if (const auto name = parseCheckpointFileName(where.file())) {
@@ -219,7 +239,7 @@ private:
         const bool isOfRank = role == FileRole::OptimStates || role == FileRole::Swap
             || (role == FileRole::ModelStates && m_checkpoint.modelFiles.size() > 1);
         if (rank && isOfRank) {
-            m_places->ranks.push_back(*rank);
+            put(m_places->ranks, *rank);
             addLost(*rank, role == FileRole::ModelStates);
         }
         if (id != kNoFile)
@@ -245,7 +265,7 @@ private:
         for (auto lost = first; lost != last; ++lost) {
             const UnitShare& share = lost->second;
             if ((m_checkpoint.units[index(share.first)].kind == UnitKind::Frozen) == isModelFile) {
-                m_places->shares.push_back(share);
+                put(m_places->shares, share);
                 addUnit(share.first);
             }
         }
@@ -289,7 +309,7 @@ private:
                 if (mapped.param)
                     addParam(unit.params[*mapped.param]);
                 else
-                    m_places->shares.emplace_back(id, mapped.share);
+                    put(m_places->shares, UnitShare{id, mapped.share});
                 return true;
             });
         }
@@ -302,8 +322,7 @@ private:
         keepOnce(places.units);
         keepOnce(places.files);
         keepOnce(places.shares);
-        std::ranges::sort(places.ranks, {}, keyOf);
-        places.ranks.erase(std::ranges::unique(places.ranks).begin(), places.ranks.end());
+        keepOnce(places.ranks);
         for (const ParamId param : places.params)
             m_out.m_params.emplace_back(param, finding);
         for (const RankCoordinate& rank : places.ranks)

@@ -84,6 +84,9 @@ class Handler(BaseHTTPRequestHandler):
         if server.mode == "escape":
             self.answer(403, "<Error><Code>A\x1b[31m</Code><Message>\x1b]0;owned\x07</Message></Error>".encode())
             return
+        if server.mode == "expired":
+            self.answer(400, b"<Error><Code>ExpiredToken</Code></Error>")
+            return
         key = unquote(url.path).removeprefix("/bucket").removeprefix("/")
         if key:
             self.give(key)
@@ -98,6 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         folders = sorted({prefix + key[len(prefix) :].split("/")[0] + "/" for key in names} - {f + "/" for f in files})
         parts = [self.entry(key) for key in files]
         parts += [f"<CommonPrefixes><Prefix>{escape(each)}</Prefix></CommonPrefixes>" for each in folders]
+        parts = parts[: int(query.get("max-keys", ["1000"])[0])]
         if mode == "above":
             parts.append(self.entry(prefix + "../../etc/passwd"))
         elif mode == "elsewhere":
@@ -229,6 +233,9 @@ class Hostile(unittest.TestCase):
 
     def test_what_it_says_does_not_reach_the_terminal(self):
         self.assert_fails("escape", "unreadable", "refuses access")
+
+    def test_keys_that_have_expired(self):
+        self.assert_fails("expired", "unreadable", "start the program again")
 
     def test_a_busy_one_is_asked_again(self):
         code, answer = self.run_program("busy")

@@ -266,6 +266,7 @@ constexpr Diagnosis kNonFinite{
 };
 
 constexpr size_t kMaxNamed = 4;
+constexpr size_t kMaxShort = 1000; ///< parameters that a finding names exactly
 
 /// The first rank before the last that holds padding of a contiguous unit.
 std::optional<uint32_t> earlyPadding(const FlatUnit& unit)
@@ -310,13 +311,14 @@ void lookContiguous(const Checkpoint& checkpoint, FindingSink& sink)
 
 void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
 {
-    std::vector<Place> places;
+    size_t count = 0;
+    std::vector<Place> places; // the first ones: large models have very many, and nothing is wrong with them
     std::vector<std::string> named;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::SubGroup)
             continue;
         for (uint32_t i = 0; i < unit.partition.paramCount(); ++i) {
-            if (!endsEarly(unit.partition, i))
+            if (!endsEarly(unit.partition, i) || ++count > kMaxShort)
                 continue;
             places.emplace_back(addressOf(checkpoint, unit.params[i], "fp32"));
             if (named.size() < kMaxNamed)
@@ -325,7 +327,6 @@ void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
     }
     if (places.empty())
         return;
-    const size_t count = places.size();
     sink.add(Severity::Info,
         std::to_string(count) + (count == 1 ? " parameter ends" : " parameters end")
             + " before the last rank's slice begins",

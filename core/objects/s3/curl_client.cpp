@@ -16,8 +16,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr long kConnectSeconds = 15;
-constexpr long kSilentSeconds = 30;
-constexpr long kSilentBytes = 1; ///< a second
+constexpr long kSlowSeconds = 30;
+constexpr long kSlowBytes = 1024; ///< a second
+constexpr uint64_t kLeastBytes = uint64_t{16} << 10; ///< a second, of a whole answer
+constexpr uint64_t kLongestPage = uint64_t{4} << 20; ///< of a listing whose names have the full length
 constexpr int kPollMs = 100; ///< after which a stop is seen
 constexpr unsigned kTries = 4;
 constexpr size_t kFewestConnections = 4; ///< of one call, however many there are
@@ -27,6 +29,14 @@ constexpr size_t kHeaderBytes = size_t{64} << 10;
 bool isGood(int status)
 {
     return status >= 200 && status < 300;
+}
+
+/// All that a question may take, so that a store that sends a little now and then does not hold it for ever.
+long longestMs(const HttpRequest& request)
+{
+    const uint64_t bytes
+        = request.out.empty() ? std::min(request.bodyLimit, kLongestPage) : uint64_t{request.out.size()};
+    return (kSlowSeconds + static_cast<long>(bytes / kLeastBytes)) * 1000;
 }
 
 /// Before a further try.
@@ -268,8 +278,9 @@ private:
         if (!m_client.m_settings.certificates.empty())
             set(CURLOPT_CAINFO, m_client.m_settings.certificates.c_str());
         set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-        set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
-        set(CURLOPT_LOW_SPEED_LIMIT, kSilentBytes);
+        set(CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
+        set(CURLOPT_LOW_SPEED_LIMIT, kSlowBytes);
+        set(CURLOPT_TIMEOUT_MS, longestMs(*transfer.request));
         set(CURLOPT_ERRORBUFFER, transfer.words.data());
         set(CURLOPT_WRITEFUNCTION, &onBody);
         set(CURLOPT_WRITEDATA, &transfer);

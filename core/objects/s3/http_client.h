@@ -39,7 +39,8 @@ class HttpClient
 public:
     virtual ~HttpClient() = default;
     /// One answer for each. Answers 429 and 5xx and broken connections are tried again, three times with
-    /// growing pauses; 30 s without a byte end a question as Unreadable, a stop as Cancelled.
+    /// growing pauses; 30 s with less than 1 KiB a second, or 30 s and more than the answer takes at 16 KiB
+    /// a second, end a question as Unreadable, a stop as Cancelled.
     virtual std::vector<HttpAnswer> ask(std::span<const HttpRequest> requests) = 0;
     [[nodiscard]] virtual StoreTraffic traffic() const = 0;
 };

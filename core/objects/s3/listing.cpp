@@ -14,6 +14,7 @@ namespace shardscope::objects {
 namespace {
 
 constexpr size_t kLongestTag = 256;
+constexpr size_t kLongestName = 1024; ///< S3's limit for a whole key
 
 tl::unexpected<Error> broken(const char* what)
 {
@@ -112,6 +113,8 @@ private:
     {
         if (name.find('/') != std::string::npos || name.find('\0') != std::string::npos)
             return broken("a name has a slash or a NUL");
+        if (name.size() > kLongestName)
+            return broken("a name is longer than any key");
         return {};
     }
 

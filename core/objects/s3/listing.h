@@ -24,7 +24,7 @@ struct ListingPage {
 };
 
 /// Names that a path cannot have (empty, "." and "..") are left out. Hostile where it is no listing, a size
-/// or a time is none, a name has a slash or NUL, or a key does not begin with the prefix.
+/// or a time is none, a name has a slash, a NUL or over 1,024 bytes, or a key does not begin with the prefix.
 Result<ListingPage> parseListing(std::string_view xml, std::string_view prefix);
 
 /// The error document of an answer; empty fields where it is none.

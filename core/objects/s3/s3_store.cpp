@@ -12,6 +12,8 @@ namespace shardscope::objects {
 namespace {
 
 constexpr uint64_t kListingBytes = uint64_t{16} << 20; ///< of one page
+constexpr uint64_t kOneNameBytes = uint64_t{64} << 10; ///< of a page with one name
+constexpr uint64_t kMostNameBytes = uint64_t{512} << 20; ///< of all names of one folder
 constexpr size_t kMostNames = 1'000'000; ///< of one folder
 constexpr size_t kPageNames = 1000;
 constexpr size_t kMostPages = 10'000; ///< a store may fill them as it likes
@@ -59,13 +61,23 @@ Result<ObjectVersion> versionIn(const HttpAnswer& answer, const ObjectPath& plac
     return ObjectVersion{*bytes, *tag, *modified};
 }
 
+uint64_t nameBytes(const ListingPage& page)
+{
+    uint64_t out = 0;
+    for (const ListingPage::File& file : page.files)
+        out += file.name.size();
+    for (const std::string& name : page.folders)
+        out += name.size();
+    return out;
+}
+
 Error elsewhere(const std::string& region, const std::string& asked)
 {
     if (region.empty())
         return {ErrorCode::Unreadable, "the object store sends the request to another place", {},
             "check AWS_REGION and AWS_ENDPOINT_URL_S3"};
     return {ErrorCode::Unreadable, "the bucket is in the region " + region + ", not in " + asked, {},
-        "set AWS_REGION=" + region};
+        "set AWS_REGION=" + region + " and start the program again"};
 }
 
 Hint noKeys()
@@ -132,13 +144,15 @@ std::vector<HttpAnswer> S3Store::ask(std::vector<HttpRequest>& requests)
 
 Error S3Store::refused(const std::string& code, const ObjectPath& place) const
 {
+    // Keys and region are read once, at the first question.
     Hint hint = "its owner must allow this account to list the bucket and to read the object";
     if (!m_settings.keys)
         hint = noKeys();
     else if (code == "SignatureDoesNotMatch" || code == "InvalidAccessKeyId")
-        hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile";
+        hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile, and start the program "
+               "again";
     else if (code == "ExpiredToken" || code == "InvalidToken")
-        hint = "renew AWS_SESSION_TOKEN with its keys";
+        hint = "renew AWS_SESSION_TOKEN with its keys, and start the program again";
     else if (code == "InvalidObjectState")
         hint = "it is archived; restore it first";
     else if (code == "RequestTimeTooSkewed")
@@ -169,7 +183,8 @@ Error S3Store::error(const HttpAnswer& answer, const ObjectPath& place) const
             {ErrorCode::NotFound,
                 said.code == "NoSuchBucket" ? "there is no such bucket" : "there is no such object", {}, {}},
             place);
-    if (answer.status == 401 || answer.status == 403)
+    const bool isOld = said.code == "ExpiredToken" || said.code == "InvalidToken"; // Amazon answers 400
+    if (answer.status == 401 || answer.status == 403 || isOld)
         return refused(said.code, place);
     if (answer.status == 412)
         return changed(place);
@@ -189,7 +204,7 @@ HttpRequest S3Store::listing(const ObjectPath& folder, const std::string& token,
     query += "delimiter=%2F&encoding-type=url&list-type=2&max-keys=" + std::to_string(most);
     query += "&prefix=" + (folder.key.empty() ? "" : uriEncoded(folder.key + "/", false));
     HttpRequest out = request({folder.bucket, {}}, query);
-    out.bodyLimit = kListingBytes;
+    out.bodyLimit = most == 1 ? kOneNameBytes : kListingBytes;
     return out;
 }
 
@@ -209,6 +224,7 @@ Result<ObjectFolder> S3Store::list(const ObjectPath& folder)
     std::string token;
     bool isThere = folder.key.empty();
     size_t names = 0;
+    uint64_t bytes = 0;
     size_t pages = 0;
     do {
         std::vector<HttpRequest> one{listing(folder, token, kPageNames)};
@@ -220,11 +236,12 @@ Result<ObjectFolder> S3Store::list(const ObjectPath& folder)
                 noted({ErrorCode::Hostile, "the listing of the object store does not end", {}, {}}, folder));
         isThere = isThere || next.isThere;
         names += std::max<size_t>(next.files.size() + next.folders.size(), 1);
-        if (names > kMostNames || ++pages > kMostPages)
-            return forward(
-                noted({ErrorCode::LimitExceeded,
-                          "the folder has more than a million objects, or 10,000 pages of them", {}, {}},
-                    folder));
+        bytes += nameBytes(next);
+        if (names > kMostNames || bytes > kMostNameBytes || ++pages > kMostPages)
+            return forward(noted(
+                {ErrorCode::LimitExceeded,
+                    "the folder has more than a million objects, 10,000 pages or 512 MiB of names", {}, {}},
+                folder));
         for (ListingPage::File& file : next.files)
             out.files.insert_or_assign(std::move(file.name), std::move(file.version));
         std::ranges::move(next.folders, std::back_inserter(out.folders));

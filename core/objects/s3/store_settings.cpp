@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/objects/s3/store_settings.h"
 
+#include <algorithm>
 #include <array>
 
 namespace shardscope::objects {
@@ -120,6 +121,11 @@ private:
         if (url.empty())
             return {};
         const size_t start = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
+        const size_t path = std::min(url.find('/', start), url.size());
+        const std::string_view usualPort = start == 8 ? ":443" : ":80";
+        // libcurl leaves it out of the header "host", which is signed.
+        if (start != 0 && std::string_view(url).substr(start, path - start).ends_with(usualPort))
+            url.erase(path - usualPort.size(), usualPort.size());
         const std::string host = url.substr(start, url.find('/', start) - start);
         const bool isPlain = url.find_first_of("?#\\ \t\r\n\"<>") == std::string::npos;
         if (start == 0 || host.empty() || host.find('@') != std::string::npos || !isPlain)

@@ -59,6 +59,10 @@ void describeReport(auto& out, ConstOr<VerifyReport> auto& report)
                                        : io::DigestKind::Xxh3;
         if (version == 0 || version > static_cast<uint64_t>(kDigestVersion))
             out.refuse("fingerprint_version", "is of no version that this build knows");
+        if (!report.fingerprint.empty() && !parseDigest(report.fingerprint))
+            out.refuse("fingerprint", "is not 32 lower-case hex digits");
+        if (!report.ok && report.problems.empty())
+            out.refuse("problems", "has none, though it is not ok");
     }
 }
 

@@ -17,6 +17,13 @@
 
 namespace shardscope {
 
+namespace {
+
+constexpr size_t kLongestText = size_t{64} << 10; ///< that is taken from others
+constexpr double kLongestSeconds = 1e9;
+
+} // namespace
+
 void describe(auto& out, ConstOr<Progress> auto& progress)
 {
     out.is("Progress", "How far a job is. `eta_seconds` is None while it is not known.");
@@ -29,7 +36,12 @@ void describe(auto& out, ConstOr<Progress> auto& progress)
     out.field("eta_seconds", left, finite());
     if constexpr (kReads<decltype(out)>) {
         progress.bytesPerSecond = static_cast<double>(rate);
-        progress.etaSeconds = left && std::isfinite(*left) && *left >= 0 ? *left : -1;
+        progress.etaSeconds
+            = left && std::isfinite(*left) && *left >= 0 ? std::min(*left, kLongestSeconds) : -1;
+        if (progress.bytesTotal > 0)
+            progress.bytesDone = std::min(progress.bytesDone, progress.bytesTotal);
+        if (progress.phase.size() > kLongestText)
+            out.refuse("phase", "is too long");
     }
 }
 
@@ -51,16 +63,28 @@ void describe(auto& out, ConstOr<DetachedJob> auto& job)
     if constexpr (kReads<decltype(out)>) {
         if (!jobs::JobStore::isId(job.id))
             out.refuse("id", "is not the id of a job");
+        for (const auto& [name, text] : {std::pair("command", &job.command), std::pair("target", &job.target),
+                 std::pair("machine", &job.machine), std::pair("started", &job.started),
+                 std::pair("ended", &job.ended)}) {
+            if (text->size() > kLongestText)
+                out.refuse(name, "is too long");
+        }
     }
 }
 
 namespace {
 
+/// Words that would make it longer than a reader takes are left out.
 std::string commandOf(const jobs::JobRecord& record)
 {
+    constexpr std::string_view kMore = " ...";
     std::string out = "shardscope";
-    for (const std::string& word : record.words)
-        out += " " + shellQuoted(word);
+    for (const std::string& word : record.words) {
+        const std::string quoted = shellQuoted(word);
+        if (out.size() + 1 + quoted.size() + kMore.size() > kLongestText)
+            return out.append(kMore);
+        out += " " + quoted;
+    }
     return out;
 }
 

@@ -24,7 +24,7 @@ std::string progressSchema();
 struct DetachedJob {
     std::string id; ///< JobStore::isId()
     jobs::JobState state = jobs::JobState::Interrupted;
-    std::string command; ///< for a shell of its machine
+    std::string command; ///< for a shell of its machine; its last words are left out beyond 64 KiB (" ...")
     std::string target; ///< what it writes, absolute; empty: it is not known
     std::string machine;
     std::string started; ///< its last start; UTC, as all times here: "2026-11-24T22:10:05Z"
@@ -38,7 +38,7 @@ struct DetachedJob {
 void writeJobsJson(const TextSink& sink, const std::vector<jobs::JobEntry>& entries);
 std::string jobsSchema();
 void writeJobsText(const TextSink& sink, const TextStyle& style, const std::vector<jobs::JobEntry>& entries);
-/// What writeJobsJson() has written. Hostile if it is no such answer.
+/// What writeJobsJson() has written. Hostile if it is no such answer, or a text has over 64 KiB.
 Result<std::vector<DetachedJob>> parseJobs(std::string_view json);
 /// The only job in such an answer. Hostile if there is none, or another number.
 Result<DetachedJob> parseJob(std::string_view json);

@@ -88,6 +88,24 @@ TEST_CASE("all parameters that a finding names are touched, with the names tied 
     CHECK(places.ofParam(ParamId{index(owner) + 1}).empty());
 }
 
+TEST_CASE("a finding that names the same places again and again keeps each once")
+{
+    const CheckpointPtr checkpoint = makeSyntheticCheckpoint({});
+    std::vector<Place> parts;
+    for (size_t i = 0; i < 20'000; ++i)
+        parts.emplace_back(ParamAddress{checkpoint->params[i % 2].name, "fp32"});
+    const FindingPlaces places = placesOf(checkpoint, {errorAt(parts.front(), parts)});
+    const FindingPlaces two = placesOf(checkpoint, {errorAt(parts.front(), {parts[0], parts[1]})});
+    const TouchedPlaces& touched = places.touched(0);
+    CHECK(touched.params == two.touched(0).params);
+    CHECK(touched.ranks == two.touched(0).ranks);
+    CHECK(touched.files == two.touched(0).files);
+    CHECK(touched.units == two.touched(0).units);
+    CHECK(touched.ranks.size() > 1);
+    for (const size_t room : {touched.params.capacity(), touched.ranks.capacity(), touched.files.capacity()})
+        CHECK(room <= 1024);
+}
+
 TEST_CASE("a diagnosis names all of its parameters")
 {
     const Patchable copy("zero3-w4");

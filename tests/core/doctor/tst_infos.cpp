@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings of severity info: facts about healthy files, reported only for the samples that they apply to.
+#include "core/doctor/check_context.h"
+#include "core/doctor/finding_sink.h"
 #include "tests/support/damages.h"
 #include "tests/support/swapped_checkpoint.h"
+#include "tests/support/synthetic_checkpoint.h"
 
 #include <doctest/doctest.h>
 
@@ -149,6 +152,25 @@ TEST_CASE("padding before the last rank")
     CHECK(samplesWith("padding-strip-failure")
         == std::set<std::string>{"ds0144-zero3-w3:global_step7", "ds053-zero3-w3:global_step7",
             "zero3-elastic-w3:global_step3", "zero3-universal-w3:global_step3", "zero3-w4:global_step5"});
+}
+
+TEST_CASE("of very many parameters with padding all are counted, and the first thousand named")
+{
+    SyntheticOptions options;
+    for (int i = 0; i < 1200; ++i) // 2 elements for each of 4 ranks
+        options.shapes.emplace_back("short." + std::to_string(i), Shape{5});
+    JobContext job;
+    const OpenOptions open;
+    const CheckContext context{io::realFileSystem(), job, {}, {}, open, CheckDepth::Metadata, {}, {}, {}, {},
+        makeSyntheticCheckpoint(options), {}};
+    const Diagnosis& diagnosis = diagnosisOf("padding-strip-failure");
+    FindingSink sink(diagnosis);
+    REQUIRE(diagnosis.look(context, sink));
+    const std::vector<Finding> found = sink.take();
+    REQUIRE(found.size() == 1);
+    CHECK(found.front().message.starts_with("1200 parameters end "));
+    CHECK(found.front().parts.size() == 1000);
+    CHECK(found.front().evidence.size() == 4);
 }
 
 TEST_CASE("checkpoints that stock DeepSpeed saves and cannot load")

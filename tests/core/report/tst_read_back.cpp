@@ -4,7 +4,9 @@
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/fingerprint_report.h"
 #include "core/report/answers/stats_report.h"
+#include "core/report/answers/verify_report.h"
 #include "core/report/jobs/jobs_report.h"
+#include "tests/support/synthetic_checkpoint.h"
 
 #include <doctest/doctest.h>
 
@@ -88,6 +90,50 @@ TEST_CASE("jobs that are none are refused")
     CHECK(!parseJobs("[]"));
 }
 
+TEST_CASE("a progress beyond its bounds is brought back into them")
+{
+    const std::string text
+        = R"({"phase":"p","bytes_done":12,"bytes_total":9,"bytes_per_second":2,"eta_seconds":1e300})";
+    const auto read = parseProgress(text);
+    REQUIRE(read);
+    CHECK(read->bytesDone == 9);
+    CHECK(read->etaSeconds == 1e9);
+    for (const char* none : {"-5.0", "\"nan\"", "null"}) {
+        CAPTURE(none);
+        const auto other = parseProgress(replaced(text, "1e300", none));
+        REQUIRE(other);
+        CHECK(other->etaSeconds == -1);
+    }
+    const auto unknown = parseProgress(replaced(text, "\"bytes_total\":9", "\"bytes_total\":0"));
+    REQUIRE(unknown);
+    CHECK(unknown->bytesDone == 12);
+    CHECK(!parseProgress(replaced(text, "\"p\"", "\"" + std::string(65'537, 'p') + "\"")));
+}
+
+TEST_CASE("long texts of jobs are refused, and an own command is cut before it is one")
+{
+    jobs::JobEntry job;
+    job.record.id = "5f2c81d0";
+    job.record.words = {"check", "/data"};
+    job.record.target = "/target";
+    job.record.machine = "node7";
+    job.progress
+        = R"({"phase":"writing","bytes_done":3,"bytes_total":9,"bytes_per_second":2,"eta_seconds":3.0})";
+    const auto textWith = [&] { return textOf([&](const TextSink& sink) { writeJobsJson(sink, {job}); }); };
+    const std::string text = textWith();
+    for (const char* part : {"/data", "/target", "node7", "1970-01-01T00:00:00Z", "writing"}) {
+        CAPTURE(part);
+        CHECK(parseJobs(replaced(text, part, part + std::string(100, 'x'))));
+        const auto found = parseJobs(replaced(text, part, part + std::string(65'537, 'x')));
+        REQUIRE(!found);
+        CHECK(found.error().code == ErrorCode::Hostile);
+    }
+    job.record.words = {"check", std::string(40'000, 'a'), std::string(40'000, 'b'), "c"};
+    const auto own = parseJob(textWith());
+    REQUIRE(own);
+    CHECK(own->command == "shardscope check " + std::string(40'000, 'a') + " ...");
+}
+
 TEST_CASE("a check is read back")
 {
     CheckResult result;
@@ -128,6 +174,34 @@ TEST_CASE("a check is read back")
     CHECK(!parseCheck(replaced(text, "\"findings\"", "\"found\"")));
     CHECK(!parseCheck("{}"));
     CHECK(!parseCheck(textOf([&](const TextSink& sink) { writeCheckJson(sink, {result, result}, {}); })));
+}
+
+TEST_CASE("what a verification says must fit together")
+{
+    VerifyReport report;
+    report.fingerprint = "0123456789abcdef0123456789abcdef";
+    report.problems.push_back({code::kRecordCorrupt, Severity::Error, "the CRC is wrong", Place("a.pt"), {}});
+    const CheckpointPtr checkpoint = test::makeSyntheticCheckpoint({});
+    const auto textWith = [&](const VerifyReport& made) {
+        return textOf([&](const TextSink& sink) {
+            writeVerifyJson(sink, {*checkpoint, "/run", {}, nullptr, nullptr}, made, {});
+        });
+    };
+    const std::string text = textWith(report);
+    const auto read = parseVerify(text);
+    REQUIRE(read);
+    CHECK(read->fingerprint == report.fingerprint);
+    CHECK(read->problems.size() == 1);
+    for (const char* other : {"", "0123", "0123456789ABCDEF0123456789abcdef", "<b>"}) {
+        CAPTURE(other);
+        const auto found = parseVerify(replaced(text, report.fingerprint, other));
+        CHECK(found.has_value() == std::string_view(other).empty());
+    }
+    report.problems.clear();
+    CHECK(!parseVerify(textWith(report)));
+    report.ok = true;
+    report.fingerprint.clear();
+    CHECK(parseVerify(textWith(report)));
 }
 
 TEST_CASE("statistics and fingerprints that are none are refused")

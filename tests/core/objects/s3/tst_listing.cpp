@@ -98,6 +98,9 @@ TEST_CASE("a listing of a hostile server is refused")
     checkHostile(page("<EncodingType>url</EncodingType>" + object("runs/a%zz")));
     checkHostile(page(folder("runs/a")));
     checkHostile(page(folder("/")));
+    checkHostile(page(object("runs/" + std::string(1025, 'a'))));
+    checkHostile(page(folder("runs/" + std::string(1025, 'a') + "/")));
+    CHECK(parseListing(page(object("runs/" + std::string(1024, 'a'))), "runs/"));
     for (const char* size : {"", "-1", "1e3", "12x", "18446744073709551616", "9223372036854775808"})
         checkHostile(page(object("runs/a", size)));
     checkHostile(page(object("runs/a", "1", "")));

@@ -141,7 +141,7 @@ TEST_CASE("an endpoint is a URL of a host, and its secrets are not shown")
 {
     const Home home(kCredentials, kConfig);
     for (const char* url : {"127.0.0.1:9000", "ftp://host", "https://", "https://user:geheim@host",
-             "https://host/?geheim", "https://ho st", "http:///x"}) {
+             "https://host/?geheim", "https://ho st", "http:///x", "https://:443/x"}) {
         CAPTURE(url);
         const auto read = home.read({{"AWS_ENDPOINT_URL", url}});
         REQUIRE_FALSE(read);
@@ -150,6 +150,20 @@ TEST_CASE("an endpoint is a URL of a host, and its secrets are not shown")
     }
     CHECK(
         home.read({{"AWS_ENDPOINT_URL", "https://[::1]:9000/base/"}})->endpoint == "https://[::1]:9000/base");
+}
+
+TEST_CASE("the usual port of an endpoint is left out, as it is not signed")
+{
+    const Home home(kCredentials, kConfig);
+    for (const auto& [url, kept] : Variables{{"https://host:443", "https://host"},
+             {"https://host:443/base/", "https://host/base"}, {"http://[::1]:80", "http://[::1]"},
+             {"https://host:80", "https://host:80"}, {"http://host:443", "http://host:443"},
+             {"https://host:1443", "https://host:1443"}, {"https://host/a:443", "https://host/a:443"}}) {
+        CAPTURE(url);
+        const auto read = home.read({{"AWS_ENDPOINT_URL", url}});
+        REQUIRE(read);
+        CHECK(read->endpoint == kept);
+    }
 }
 
 TEST_CASE("files of the AWS tools: sections, comments, nested values, and lines that are none")
