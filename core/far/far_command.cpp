@@ -8,8 +8,6 @@ namespace shardscope::far {
 
 namespace {
 
-constexpr size_t kAnswerLimit = size_t{1} << 30;
-
 /// Whether it begins as every answer that is an error.
 bool isError(std::string_view answer)
 {
@@ -42,7 +40,7 @@ Result<std::string> answerOf(const FarCommand& command)
             .host = command.host},
         .payload = serve::wordsPayload(command.words),
         .data = [&](std::string_view bytes) -> Status {
-            if (bytes.size() > kAnswerLimit - answer.size())
+            if (bytes.size() > command.limit - answer.size())
                 return fail(ErrorCode::LimitExceeded, "the answer of the other host is too large");
             answer += bytes;
             return {};

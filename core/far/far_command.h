@@ -19,6 +19,7 @@ struct FarCommand {
     std::function<void(std::string_view json)> progress = {}; ///< on another thread
     const JobContext* job = nullptr; ///< whose stop cancels it
     bool outlivesStop = false; ///< FarSettings::stop does not cancel it
+    size_t limit = size_t{1} << 30U; ///< bytes of the answer
 };
 
 /// With the path of the home folder there in place of "~" where a word begins with "~/": no shell replaces
@@ -26,7 +27,7 @@ struct FarCommand {
 Result<FarCommand> withoutHome(FarCommand command);
 
 /// Its JSON, which can be anybody's text. Errors: those of FarHost::ask(); those of the command, with their
-/// paths as paths of this host; LimitExceeded for more than 1 GiB.
+/// paths as paths of this host; LimitExceeded above `limit`.
 /// An exit status that says what was found, such as that of `check`, is no error.
 Result<std::string> answerOf(const FarCommand& command);
 

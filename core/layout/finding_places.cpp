@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 
 namespace shardscope {
 
@@ -66,6 +67,35 @@ void take(const std::vector<std::pair<Key, uint32_t>>& index, const Key& first, 
     for (; at != index.end() && at->first <= last; ++at)
         out.push_back(at->second);
     keepOnce(out);
+}
+
+/// Whether one of these numbers is so; no further one is looked at then.
+template <class Key>
+bool hasOne(const std::vector<std::pair<Key, uint32_t>>& index, const Key& first, const Key& last,
+    const std::function<bool(uint32_t)>& isSo)
+{
+    auto at = std::ranges::lower_bound(index, std::pair(first, uint32_t{0}));
+    for (; at != index.end() && at->first <= last; ++at) {
+        if (isSo(at->second))
+            return true;
+    }
+    return false;
+}
+
+/// Numbers [first, last) of parameters: no other one has elements on a share. Sliced: all of them.
+std::pair<uint32_t, uint32_t> paramsNear(const FlatPartition& partition, uint32_t share)
+{
+    if (partition.rule() == PartitionRule::Sliced)
+        return {0, partition.paramCount()};
+    const auto numbers = std::views::iota(uint32_t{0}, partition.paramCount());
+    const auto startOf = [&](uint32_t param) { return partition.paramStart(param); };
+    const auto atOrBehind = [&](uint64_t offset) {
+        return static_cast<uint32_t>(
+            std::ranges::lower_bound(numbers, offset, {}, startOf) - numbers.begin());
+    };
+    const uint64_t base = share * partition.partitionElements();
+    const uint32_t before = atOrBehind(base + 1); // the last that starts there or before is the one before
+    return {before == 0 ? 0 : before - 1, atOrBehind(base + partition.partitionElements())};
 }
 
 /// The shares with elements of a parameter; nothing if it has none.
@@ -349,13 +379,24 @@ FindingPlaces::FindingPlaces(CheckpointPtr checkpoint, Findings findings, const 
     FindingPlacer(*this).place(token);
 }
 
-void FindingPlaces::forEachParam(uint32_t finding, const std::function<void(ParamId)>& visit) const
+void FindingPlaces::forEachParam(
+    uint32_t finding, const std::function<void(ParamId)>& visit, const std::stop_token& token) const
 {
+    constexpr uint32_t kBetweenLooks = 1024;
     const TouchedPlaces& places = m_touched[finding];
-    std::ranges::for_each(places.params, visit);
+    uint32_t visited = 0;
+    const auto isStopped = [&] { return ++visited % kBetweenLooks == 0 && token.stop_requested(); };
+    for (const ParamId param : places.params) {
+        if (isStopped())
+            return;
+        visit(param);
+    }
     for (const auto& [id, share] : places.shares) {
         const FlatUnit& unit = m_checkpoint->units[index(id)];
-        for (uint32_t at = 0; at < unit.params.size(); ++at) {
+        const auto [begin, end] = paramsNear(unit.partition, share);
+        for (uint32_t at = begin; at < std::min<size_t>(end, unit.params.size()); ++at) {
+            if (isStopped())
+                return;
             const auto held = sharesOf(unit.partition, at);
             if (held && held->first <= share && share <= held->second)
                 visit(unit.params[at]);
@@ -363,18 +404,37 @@ void FindingPlaces::forEachParam(uint32_t finding, const std::function<void(Para
     }
 }
 
+std::optional<std::pair<UnitShare, UnitShare>> FindingPlaces::sharesAt(ParamId param) const
+{
+    const Parameter& asked = m_checkpoint->params[index(param)];
+    const ParamId owner = index(asked.sharedWith) < m_checkpoint->params.size() ? asked.sharedWith : param;
+    const FlatUnit* unit = m_shares.empty() ? nullptr : m_checkpoint->unitOf(owner);
+    if (unit == nullptr)
+        return std::nullopt;
+    const Parameter& held = m_checkpoint->params[index(owner)];
+    const auto shares = sharesOf(unit->partition, held.indexInUnit);
+    if (!shares)
+        return std::nullopt;
+    return std::pair(UnitShare{held.unit, shares->first}, UnitShare{held.unit, shares->second});
+}
+
 FindingPlaces::Numbers FindingPlaces::ofParam(ParamId param) const
 {
     Numbers out;
-    const Parameter& asked = m_checkpoint->params[index(param)];
-    const ParamId owner = index(asked.sharedWith) < m_checkpoint->params.size() ? asked.sharedWith : param;
-    if (const FlatUnit* unit = m_shares.empty() ? nullptr : m_checkpoint->unitOf(owner)) {
-        const Parameter& held = m_checkpoint->params[index(owner)];
-        if (const auto shares = sharesOf(unit->partition, held.indexInUnit))
-            take(m_shares, UnitShare{held.unit, shares->first}, UnitShare{held.unit, shares->second}, out);
-    }
+    if (const auto shares = sharesAt(param))
+        take(m_shares, shares->first, shares->second, out);
     take(m_params, param, param, out);
     return out;
+}
+
+bool FindingPlaces::hasMark(ParamId param) const
+{
+    const auto isMark
+        = [this](uint32_t finding) { return (*m_findings)[finding].severity != Severity::Info; };
+    if (hasOne(m_params, param, param, isMark))
+        return true;
+    const auto shares = sharesAt(param);
+    return shares && hasOne(m_shares, shares->first, shares->second, isMark);
 }
 
 FindingPlaces::Numbers FindingPlaces::ofRank(const RankCoordinate& rank) const

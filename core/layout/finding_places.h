@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -44,17 +45,23 @@ public:
     [[nodiscard]] const Checkpoint& checkpoint() const { return *m_checkpoint; }
     [[nodiscard]] const std::vector<Finding>& findings() const { return *m_findings; }
     [[nodiscard]] const TouchedPlaces& touched(uint32_t finding) const { return m_touched[finding]; }
-    /// The parameters of `params` and `shares`; one may come twice. O(parameters of the units).
-    void forEachParam(uint32_t finding, const std::function<void(ParamId)>& visit) const;
+    /// The parameters of `params` and `shares`; one may come twice. O(parameters there), and of shares a
+    /// search. A stop leaves the rest out.
+    void forEachParam(
+        uint32_t finding, const std::function<void(ParamId)>& visit, const std::stop_token& token = {}) const;
 
     // The findings that touch a place. O(log places + findings there).
     [[nodiscard]] Numbers ofParam(ParamId param) const;
+    /// Whether one that is no info touches it: as ofParam(), but it ends at the first.
+    [[nodiscard]] bool hasMark(ParamId param) const;
     [[nodiscard]] Numbers ofRank(const RankCoordinate& rank) const;
     [[nodiscard]] Numbers ofUnit(UnitId unit) const;
     [[nodiscard]] Numbers ofFile(FileId file) const;
 
 private:
     friend class FindingPlacer;
+    /// The shares that can touch a parameter, from the first to the last; null if there are none.
+    [[nodiscard]] std::optional<std::pair<UnitShare, UnitShare>> sharesAt(ParamId param) const;
 
     /// Places, ascending, each with a finding.
     template <class Key>

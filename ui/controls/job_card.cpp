@@ -202,7 +202,7 @@ void JobCard::showProgress()
         const double share
             = static_cast<double>(progress.bytesDone) / static_cast<double>(progress.bytesTotal);
         m_bar->setRange(0, kSteps);
-        m_bar->setValue(static_cast<int>(share * kSteps));
+        m_bar->setValue(static_cast<int>(std::clamp(share, 0.0, 1.0) * kSteps));
     } else {
         m_bar->setRange(0, 0);
     }

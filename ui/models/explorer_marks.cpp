@@ -33,19 +33,26 @@ public:
         }
     }
 
-    void mark(uint32_t finding)
+    /// A stop leaves the rest out.
+    void mark(uint32_t finding, const std::stop_token& token)
     {
         m_finding = finding;
         m_severity = m_places.findings()[finding].severity == Severity::Error ? int8_t{2} : int8_t{1};
         const TouchedPlaces& touched = m_places.touched(finding);
         m_places.forEachParam(
-            finding, [&](ParamId param) { markLine(m_tree.find(ExplorerKind::Param, index(param))); });
-        for (const RankCoordinate& rank : touched.ranks)
-            markLine(at(m_ranks, rankNumber(m_places.checkpoint(), rank)));
-        for (const FileId file : touched.files)
-            markLine(at(m_files, index(file)));
-        for (const UnitId unit : touched.units)
-            markLine(lineOf(unit));
+            finding, [&](ParamId param) { markLine(m_tree.find(ExplorerKind::Param, index(param))); }, token);
+        const auto markAll = [&](const auto& places, const auto& lineOfPlace) {
+            constexpr size_t kBetweenLooks = 1024;
+            for (size_t i = 0; i < places.size(); ++i) {
+                if (i % kBetweenLooks == 0 && token.stop_requested())
+                    return;
+                markLine(lineOfPlace(places[i]));
+            }
+        };
+        markAll(touched.ranks,
+            [&](const RankCoordinate& rank) { return at(m_ranks, rankNumber(m_places.checkpoint(), rank)); });
+        markAll(touched.files, [&](FileId file) { return at(m_files, index(file)); });
+        markAll(touched.units, [&](UnitId unit) { return lineOf(unit); });
     }
 
 private:
@@ -111,12 +118,12 @@ ExplorerMarksPtr ExplorerMarks::build(
     out->m_places = std::move(places);
     ExplorerMarker marker(tree, *out);
     const std::vector<Finding>& findings = out->m_places->findings();
-    for (uint32_t i = 0; i < findings.size(); ++i) {
-        if (token.stop_requested())
-            return nullptr;
+    for (uint32_t i = 0; i < findings.size() && !token.stop_requested(); ++i) {
         if (findings[i].severity != Severity::Info)
-            marker.mark(i);
+            marker.mark(i, token);
     }
+    if (token.stop_requested())
+        return nullptr;
     return out;
 }
 

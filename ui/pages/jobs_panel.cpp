@@ -80,14 +80,14 @@ void JobsPanel::showFarJobs(FarJobs& jobs)
 void JobsPanel::showEvent(QShowEvent* event)
 {
     QScrollArea::showEvent(event);
-    if (m_farJobs != nullptr)
+    if (m_farJobs)
         m_farJobs->setLookedAt(true);
 }
 
 void JobsPanel::hideEvent(QHideEvent* event)
 {
     QScrollArea::hideEvent(event);
-    if (m_farJobs != nullptr)
+    if (m_farJobs)
         m_farJobs->setLookedAt(false);
 }
 
@@ -109,7 +109,7 @@ void JobsPanel::removeCard(const Job* job)
     for (JobCard* card : widget()->findChildren<JobCard*>())
         if (card->job() == job)
             card->deleteLater();
-    m_empty->setVisible(m_jobs.jobs().isEmpty() && (m_farJobs == nullptr || m_farJobs->jobs().isEmpty()));
+    m_empty->setVisible(m_jobs.jobs().isEmpty() && (!m_farJobs || m_farJobs->jobs().isEmpty()));
 }
 
 } // namespace shardscope::ui

@@ -4,6 +4,7 @@
 #include "ui/jobs/job.h"
 #include "ui/style/theme.h"
 
+#include <QPointer>
 #include <QScrollArea>
 
 class QLabel;
@@ -23,7 +24,7 @@ public:
     JobsPanel(Theme& theme, JobList& jobs, QWidget* parent = nullptr);
 
     void setLimit(int jobs);
-    /// Shows these jobs, too, which live as long as this. They are asked for while this is visible.
+    /// Shows these jobs, too. They are asked for while this is visible.
     void showFarJobs(FarJobs& jobs);
     [[nodiscard]] QSize sizeHint() const override { return {600, 150}; }
 
@@ -45,7 +46,7 @@ private:
 
     Theme& m_theme;
     JobList& m_jobs;
-    FarJobs* m_farJobs = nullptr;
+    QPointer<FarJobs> m_farJobs; ///< can end before a visible window hides this
     QVBoxLayout* m_cards;
     QLabel* m_empty;
     QSpinBox* m_limit = nullptr;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/far_answers.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/skeleton.h"
+#include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/open/source_arguments.h"
 #include "core/far/far_command.h"
+#include "core/far/far_files.h"
 #include "core/far/far_path.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/fingerprint_report.h"
@@ -11,9 +14,12 @@
 #include "core/report/jobs/jobs_report.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace shardscope::ui {
@@ -46,6 +52,34 @@ CheckPlace tagOf(CheckPlace place)
     return place;
 }
 
+tl::unexpected<Error> changed(const io::Path& where)
+{
+    return fail(ErrorCode::SourceChanged, "the checkpoint has changed since it was read", where.native(),
+        "open it again");
+}
+
+/// Success if the files of the tag are those that were read. Other saves of the run may change those next to
+/// it.
+Status requireUnchanged(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    std::vector<io::Path> paths;
+    std::vector<io::FileIdentity> known;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (file.identity == io::FileIdentity() || file.role == FileRole::Pointer || isNextToTag(file.name))
+            continue;
+        paths.push_back(file.path);
+        known.push_back(file.identity);
+    }
+    const auto infos = files.statAll(paths);
+    for (size_t i = 0; i < infos.size(); ++i) {
+        if (!infos[i] && infos[i].error().code != ErrorCode::NotFound)
+            return forward(infos[i].error());
+        if (!infos[i] || infos[i]->identity != known[i])
+            return changed(paths[i]);
+    }
+    return {};
+}
+
 /// Passes on the progress of the other end.
 class Followed
 {
@@ -57,6 +91,10 @@ public:
 
     void take(std::string_view json)
     {
+        constexpr auto kPause = std::chrono::milliseconds(100);
+        const auto time = std::chrono::steady_clock::now();
+        if (m_passedOn && time - *m_passedOn < kPause)
+            return;
         const auto now = parseProgress(json);
         if (!now)
             return;
@@ -67,11 +105,13 @@ public:
         }
         m_job.advance(now->bytesDone - m_last.bytesDone);
         m_last = *now;
+        m_passedOn = time;
     }
 
 private:
     JobContext& m_job;
     Progress m_last;
+    std::optional<std::chrono::steady_clock::time_point> m_passedOn;
 };
 
 Result<std::string> answerThere(const std::string& host, std::vector<std::string> words, JobContext& job)
@@ -83,6 +123,18 @@ Result<std::string> answerThere(const std::string& host, std::vector<std::string
             .progress = [&followed](std::string_view json) { followed.take(json); },
             .job = &job}));
     return far::answerOf(command);
+}
+
+/// Of the checkpoint that was read. What another one cannot answer fails as a change, too.
+Result<std::string> answerAbout(const CheckpointThere& of, std::vector<std::string> words, JobContext& job)
+{
+    auto json = answerThere(hostOf(of.place), std::move(words), job);
+    if (!json && json.error().code == ErrorCode::Cancelled)
+        return json;
+    const Status same = requireUnchanged(of.files, of.checkpoint);
+    if (!same && (json || same.error().code == ErrorCode::SourceChanged))
+        return forward(same.error());
+    return json;
 }
 
 using Key = std::tuple<std::string_view, std::string, std::string>;
@@ -113,6 +165,50 @@ void takeFound(
     seen.findings = std::move(found);
 }
 
+/// Whether the tag is one that the run folder's pointer, or its newest step, has named.
+bool wasChosen(const CheckPlace& place, const CheckResult& seen)
+{
+    return place.open.tag.empty() && !seen.tag.empty() && seen.folder != place.path
+        && seen.folder.filename() == seen.tag;
+}
+
+/// Every byte of the tag that was read from here.
+Result<CheckResult> checkedThere(
+    const CheckPlace& place, const CheckOptions& options, const CheckResult& seen, JobContext& job)
+{
+    const std::string host = hostOf(place);
+    CheckPlace at = place;
+    if (wasChosen(place, seen))
+        at.open.tag = seen.tag;
+    std::vector<std::string> words = wordsFor("check", at);
+    words.insert(words.end(), {"--depth", std::string(checkDepthName(CheckDepth::Bytes))});
+    for (const std::string& code : options.skip)
+        words.insert(words.end(), {"--skip", code});
+    if (const std::string use = checkTargetWord(options.target); !use.empty())
+        words.insert(words.end(), {"--for", use});
+    SHARDSCOPE_TRY(const std::string json, answerThere(host, std::move(words), job));
+    SHARDSCOPE_TRY(CheckResult found, parseCheck(json));
+    if (found.error)
+        return forward(far::ofHost(*found.error, host));
+    if (found.tag != seen.tag)
+        return changed(place.path);
+    return found;
+}
+
+/// What only a check without --tag says: that a newer step is unfinished.
+void keepUnfinished(const CheckResult& seen, CheckResult& found)
+{
+    for (const DoctorFinding& made : seen.findings) {
+        const auto isSame = [&](const DoctorFinding& other) {
+            return other.finding.code == made.finding.code && other.finding.where == made.finding.where;
+        };
+        if (made.finding.code == code::kModelStatesMissing && std::ranges::none_of(found.findings, isSame))
+            found.findings.push_back(made);
+    }
+    std::ranges::stable_sort(found.findings, std::ranges::greater(),
+        [](const DoctorFinding& made) { return made.finding.severity; });
+}
+
 } // namespace
 
 std::string hostOf(const CheckPlace& place)
@@ -139,70 +235,63 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
     SHARDSCOPE_TRY(CheckResult result, examine(files, place.path, metadata, job, watch));
     if (result.stopped || !result.checkpoint || isSkeleton(*result.checkpoint))
         return result;
-    std::vector<std::string> words = wordsFor("check", place);
-    words.insert(words.end(), {"--depth", std::string(checkDepthName(CheckDepth::Bytes))});
-    for (const std::string& code : options.skip)
-        words.insert(words.end(), {"--skip", code});
-    if (const std::string use = checkTargetWord(options.target); !use.empty())
-        words.insert(words.end(), {"--for", use});
-    const auto answer = answerThere(host, std::move(words), job);
-    if (!answer && answer.error().code == ErrorCode::Cancelled) {
+    auto found = checkedThere(place, options, result, job);
+    if (!found && found.error().code == ErrorCode::Cancelled) {
         result.stopped = true;
         return result;
     }
-    if (!answer)
-        return forward(answer.error());
-    SHARDSCOPE_TRY(CheckResult found, parseCheck(*answer));
-    takeFound(std::move(found.findings), host, result, watch);
+    if (!found)
+        return forward(found.error());
+    SHARDSCOPE_CHECK(requireUnchanged(files, *result.checkpoint));
+    if (wasChosen(place, result))
+        keepUnfinished(result, *found);
+    takeFound(std::move(found->findings), host, result, watch);
     result.tiers[static_cast<size_t>(CheckDepth::Bytes)]
-        = found.tiers[static_cast<size_t>(CheckDepth::Bytes)];
-    result.depth = found.depth;
-    result.bytesNotRead = found.bytesNotRead;
+        = found->tiers[static_cast<size_t>(CheckDepth::Bytes)];
+    result.depth = found->depth;
+    result.bytesNotRead = found->bytesNotRead;
+    result.stopped = found->stopped;
     return result;
 }
 
-Result<StateFingerprint> fingerprintThere(
-    const CheckPlace& place, const Checkpoint& checkpoint, JobContext& job)
+Result<StateFingerprint> fingerprintThere(const CheckpointThere& of, JobContext& job)
 {
-    SHARDSCOPE_TRY(
-        const std::string json, answerThere(hostOf(place), wordsFor("fingerprint", tagOf(place)), job));
+    SHARDSCOPE_TRY(const std::string json, answerAbout(of, wordsFor("fingerprint", tagOf(of.place)), job));
     SHARDSCOPE_TRY(StateFingerprint found, parseFingerprint(json));
-    for (const CheckpointFile& file : checkpoint.files) {
+    for (const CheckpointFile& file : of.checkpoint.files) {
         ++found.files;
         found.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - found.bytes);
     }
     return found;
 }
 
-Result<VerifyReport> verifyThere(const CheckPlace& place, JobContext& job)
+Result<VerifyReport> verifyThere(const CheckpointThere& of, JobContext& job)
 {
-    SHARDSCOPE_TRY(const std::string json, answerThere(hostOf(place), wordsFor("verify", tagOf(place)), job));
+    SHARDSCOPE_TRY(const std::string json, answerAbout(of, wordsFor("verify", tagOf(of.place)), job));
     return parseVerify(json);
 }
 
-Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,
-    const std::vector<TensorAsked>& tensors, JobContext& job,
+Status statisticsThere(const CheckpointThere& of, const std::vector<TensorAsked>& tensors, JobContext& job,
     const std::function<Status(const TensorAsked& tensor, const TensorFacts& found)>& take)
 {
     constexpr size_t kOfAnAnswer = 20'000; // some megabytes
     for (size_t begin = 0; begin < tensors.size(); begin += kOfAnAnswer) {
         const size_t count = std::min(kOfAnAnswer, tensors.size() - begin);
-        std::vector<std::string> words = wordsFor("stats", tagOf(place));
+        std::vector<std::string> words = wordsFor("stats", tagOf(of.place));
         words.insert(words.end(), {"--exact", "--bars", "0", "--"});
         std::rotate(words.begin() + 1, words.begin() + 2, words.end()); // the path, behind the options
         const auto nameOf
-            = [&](const TensorAsked& tensor) { return checkpoint.params[index(tensor.param)].name; };
+            = [&](const TensorAsked& tensor) { return of.checkpoint.params[index(tensor.param)].name; };
         for (size_t i = begin; i < begin + count; ++i)
             words.push_back(Place(ParamAddress{nameOf(tensors[i]), tensors[i].state, {}}).text());
-        SHARDSCOPE_TRY(const std::string json, answerThere(hostOf(place), std::move(words), job));
+        SHARDSCOPE_TRY(const std::string json, answerAbout(of, std::move(words), job));
         SHARDSCOPE_TRY(const std::vector<TensorFacts> found, parseStats(json));
         if (found.size() != count)
             return fail(ErrorCode::Hostile, "the other host does not answer what it was asked");
         for (size_t i = 0; i < count; ++i) {
             const TensorAsked& asked = tensors[begin + i];
             if (found[i].name != nameOf(asked) || found[i].state != asked.state)
-                return fail(ErrorCode::SourceChanged, "the checkpoint has changed since it was read",
-                    checkpoint.tagFolder.native(), "open it again");
+                return changed(of.checkpoint.tagFolder);
             SHARDSCOPE_CHECK(take(asked, found[i]));
         }
     }

@@ -14,7 +14,15 @@
 namespace shardscope::ui {
 
 // What reads all values of a checkpoint on another host is computed there, and the answer of that host's
-// program is read back: for a large checkpoint some kilobytes instead of all of it. For workers.
+// program is read back: for a large checkpoint some kilobytes instead of all of it. SourceChanged if the
+// files are no longer those that were read from here. For workers.
+
+/// A checkpoint on another host, as it was read, and where that was.
+struct CheckpointThere {
+    io::FileSystem& files;
+    const CheckPlace& place;
+    const Checkpoint& checkpoint;
+};
 
 /// The host that has all of a place; empty: this machine, or several hosts.
 std::string hostOf(const CheckPlace& place);
@@ -26,14 +34,12 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
 
 /// The fingerprint of a checkpoint that is all on one host, which is not this machine. `files` and `bytes`
 /// are those of the checkpoint.
-Result<StateFingerprint> fingerprintThere(
-    const CheckPlace& place, const Checkpoint& checkpoint, JobContext& job);
+Result<StateFingerprint> fingerprintThere(const CheckpointThere& of, JobContext& job);
 
 /// The report of `verify` on such a checkpoint: with values that no run saved as problems.
-Result<VerifyReport> verifyThere(const CheckPlace& place, JobContext& job);
+Result<VerifyReport> verifyThere(const CheckpointThere& of, JobContext& job);
 /// What every element of these tensors says, of such a checkpoint: in their order, also from several answers.
-Status statisticsThere(const CheckPlace& place, const Checkpoint& checkpoint,
-    const std::vector<TensorAsked>& tensors, JobContext& job,
+Status statisticsThere(const CheckpointThere& of, const std::vector<TensorAsked>& tensors, JobContext& job,
     const std::function<Status(const TensorAsked& tensor, const TensorFacts& found)>& take);
 
 } // namespace shardscope::ui

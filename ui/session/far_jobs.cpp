@@ -23,14 +23,25 @@ using Connection = far::FarCondition::State;
 constexpr auto kPause = std::chrono::seconds(3);
 constexpr auto kSilent = std::chrono::seconds(7); ///< the other end says every 5 s that it is there
 constexpr size_t kMostShown = 20; ///< of a host
+constexpr size_t kMostBytes = size_t{16} << 20U; ///< of an answer about jobs
 
 using Answer = Result<std::vector<DetachedJob>>;
 
 /// For a worker.
 Answer asked(far::FarCommand command)
 {
+    command.limit = kMostBytes;
     SHARDSCOPE_TRY(const std::string json, far::answerOf(command));
     return parseJobs(json);
+}
+
+/// The job that was started. For a worker.
+Result<DetachedJob> startedBy(const far::FarCommand& command)
+{
+    SHARDSCOPE_TRY(far::FarCommand homeless, far::withoutHome(command));
+    homeless.limit = kMostBytes;
+    SHARDSCOPE_TRY(const std::string json, far::answerOf(homeless));
+    return parseJob(json);
 }
 
 /// In the time of this machine.
@@ -267,14 +278,13 @@ void FarJobs::remove(FarJob* job)
 
 void FarJobs::start(const std::string& host, std::vector<std::string> words)
 {
-    m_starter.run<Answer>(
+    m_starter.run<Result<DetachedJob>>(
         [command
             = far::FarCommand{.host = host, .words = std::move(words), .changesJobs = true, .asText = true}](
-            const std::stop_token&, const std::function<void(Answer)>& deliver) {
-            auto homeless = far::withoutHome(command);
-            deliver(homeless ? asked(std::move(*homeless)) : Answer(forward(homeless.error())));
+            const std::stop_token&, const std::function<void(Result<DetachedJob>)>& deliver) {
+            deliver(startedBy(command));
         },
-        [this, host](const Answer& answer) {
+        [this, host](const Result<DetachedJob>& answer) {
             m_hosts.try_emplace(host, WorkLength::Long);
             if (!m_timer.isActive())
                 m_timer.start();
@@ -285,12 +295,10 @@ void FarJobs::start(const std::string& host, std::vector<std::string> words)
                 Q_EMIT failed(error);
                 return look();
             }
-            for (const DetachedJob& said : *answer) {
-                if (FarJob* job = jobOf(host, said.id)) // the same command was interrupted
-                    job->take(said);
-                else
-                    add(host, said);
-            }
+            if (FarJob* job = jobOf(host, answer->id)) // the same command was interrupted
+                job->take(*answer);
+            else
+                add(host, *answer);
             Q_EMIT started();
         });
 }

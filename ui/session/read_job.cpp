@@ -131,7 +131,7 @@ Result<VerifyReport> verified(const Subject& subject, const CheckpointPtr& check
 {
     if (const std::string host = hostOf(subject.place); !host.empty()) {
         context.log("computed on " + host);
-        return verifyThere(subject.place, context);
+        return verifyThere({subject.files, subject.place, *checkpoint}, context);
     }
     SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
     const Workers workers(defaultJobs(), *compute.backend);
@@ -171,7 +171,7 @@ Result<StateFingerprint> fingerprintOf(
 {
     if (const std::string host = hostOf(subject.place); !host.empty()) {
         context.log("computed on " + host);
-        return fingerprintThere(subject.place, *checkpoint, context);
+        return fingerprintThere({subject.files, subject.place, *checkpoint}, context);
     }
     SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
     const Workers workers(defaultJobs(), *compute.backend);

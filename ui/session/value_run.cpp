@@ -38,8 +38,8 @@ Status readAll(io::FileSystem& files, const PlacedCheckpoint& of, const std::vec
     JobContext& job, const std::function<Status(ReadTensor)>& take)
 {
     if (!hostOf(of.place).empty())
-        return statisticsThere(
-            of.place, *of.checkpoint, tensors, job, [&](const TensorAsked& tensor, const TensorFacts& found) {
+        return statisticsThere({files, of.place, *of.checkpoint}, tensors, job,
+            [&](const TensorAsked& tensor, const TensorFacts& found) {
                 return take({tensor.param, tensor.state, found.read, found.missing, found.zeros, found.nans,
                     found.infinities});
             });

@@ -3,6 +3,8 @@
 
 #include "ui/text/text.h"
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -14,8 +16,10 @@ QStringList progressFacts(const Progress& progress)
         facts.append(u"%1 of %2"_s.arg(bytesText(progress.bytesDone), bytesText(progress.bytesTotal)));
     else if (progress.bytesDone > 0)
         facts.append(bytesText(progress.bytesDone));
+    constexpr double kFastest = 1e18; // what another host says can be any number
     if (progress.bytesPerSecond > 0)
-        facts.append(u"%1/s"_s.arg(bytesText(static_cast<uint64_t>(progress.bytesPerSecond))));
+        facts.append(
+            u"%1/s"_s.arg(bytesText(static_cast<uint64_t>(std::min(progress.bytesPerSecond, kFastest)))));
     if (progress.etaSeconds >= 0)
         facts.append(u"%1 left"_s.arg(durationText(progress.etaSeconds)));
     return facts;

@@ -309,7 +309,8 @@ QString parametersText(const ParameterCounts& counts)
 
 QString durationText(double seconds)
 {
-    const auto whole = static_cast<int64_t>(seconds + 0.5);
+    constexpr double kLongest = 1e12; // what another host says can be any number
+    const auto whole = seconds > 0 ? static_cast<int64_t>(std::min(seconds, kLongest) + 0.5) : int64_t{0};
     if (whole < 60)
         return u"%1 s"_s.arg(whole);
     if (whole < 3600)

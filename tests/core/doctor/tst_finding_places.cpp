@@ -141,6 +141,10 @@ TEST_CASE("a lost file touches what is lost with it")
         CHECK(visited.contains(ParamId{i}) == !shares.of(ParamId{i}).empty());
         CHECK(touches(places.ofParam(ParamId{i}))
             == !shares.of(tiedTo == kNoParam ? ParamId{i} : tiedTo).empty());
+        const Numbers all = places.ofParam(ParamId{i});
+        CHECK(places.hasMark(ParamId{i}) == std::ranges::any_of(all, [&](uint32_t finding) {
+            return checkpoint->findings[finding].severity != Severity::Info;
+        }));
     }
     for (uint32_t u = 0; u < checkpoint->units.size(); ++u)
         CHECK(touches(places.ofUnit(UnitId{u})) == !shares.of(UnitId{u}).empty());

@@ -8,11 +8,14 @@
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/pages/findings_page.h"
+#include "ui/pages/jobs_panel.h"
+#include "ui/session/far_jobs.h"
 #include "ui/session/plans/repair_preview.h"
 #include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 
+#include <QLabel>
 #include <QProcess>
 #include <QProgressBar>
 #include <QPushButton>
@@ -20,6 +23,8 @@
 #include <QToolButton>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -106,6 +111,8 @@ private Q_SLOTS:
     void exportsWhereTheCheckpointIs();
     void repairsWhereTheCheckpointIs();
     void refusesAThirdHost();
+    void showsAnyNumberOfAHost();
+    void isHiddenAfterItsJobsEnded();
     void takesWordsApart_data();
     void takesWordsApart();
 };
@@ -233,6 +240,35 @@ void TestFarJobs::refusesAThirdHost()
     const QString why = dialog->findChild<QLabel*>(u"messageText"_s)->text();
     QVERIFY2(why.contains(u"third"_s) && why.contains(u"second"_s), qPrintable(why));
     dialog->reject();
+}
+
+void TestFarJobs::showsAnyNumberOfAHost()
+{
+    QCOMPARE(durationText(std::numeric_limits<double>::quiet_NaN()), u"0 s"_s);
+    QCOMPARE(durationText(-5), u"0 s"_s);
+    QVERIFY(durationText(1e300).endsWith(u" min"_s));
+    WindowFixture ui;
+    DetachedJob said;
+    said.id = "any";
+    said.state = jobs::JobState::Running;
+    said.command = "shardscope reshard /a /b";
+    said.progress = Progress{"writing", UINT64_MAX, 1, 1e300, 1e300};
+    FarJob job("liar", said);
+    JobCard card(ui.theme(), ui.window().jobs(), &job);
+    const auto* bar = card.findChild<QProgressBar*>();
+    QCOMPARE(bar->value(), bar->maximum());
+}
+
+void TestFarJobs::isHiddenAfterItsJobsEnded()
+{
+    WindowFixture ui;
+    JobsPanel panel(ui.theme(), ui.window().jobs());
+    auto jobs = std::make_unique<FarJobs>();
+    panel.showFarJobs(*jobs);
+    panel.show();
+    jobs.reset();
+    panel.hide();
+    QVERIFY(panel.isHidden());
 }
 
 void TestFarJobs::takesWordsApart_data()

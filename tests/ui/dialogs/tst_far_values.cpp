@@ -3,6 +3,7 @@
 #include "tests/ui/dialogs/far_window.h"
 #include "tests/ui/ui_tests.h"
 #include "ui/session/check_run.h"
+#include "ui/session/far_answers.h"
 #include "ui/session/value_run.h"
 #include "ui/text/text.h"
 
@@ -63,6 +64,7 @@ private Q_SLOTS:
     void fingerprintsThere();
     void verifiesThere();
     void readsAllValuesThere();
+    void takesNoAnswerAboutOtherFiles();
 };
 
 void TestFarValues::checksEveryByteThere()
@@ -203,6 +205,32 @@ void TestFarValues::readsAllValuesThere()
     const uint64_t before = receivedFrom("filtered");
     QCOMPARE(linesBy(there, fixture), expected);
     QVERIFY(receivedFrom("filtered") - before < bytesOf(*fixture.checkpoint()) / 4);
+}
+
+/// A file is rewritten after the checkpoint was opened.
+void TestFarValues::takesNoAnswerAboutOtherFiles()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"rewritten:~/runs/llama"_s));
+    const CheckpointPtr checkpoint = fixture.checkpoint();
+    const CheckPlace place = fixture.window().session().place();
+    const CheckpointThere there{allFiles(), place, *checkpoint};
+    JobContext job;
+    QVERIFY(verifyThere(there, job));
+    flip(fixture);
+    const auto verified = verifyThere(there, job);
+    QVERIFY(!verified && verified.error().code == ErrorCode::SourceChanged);
+    ValueRun values(allFiles());
+    values.start({checkpoint, place});
+    QVERIFY(QTest::qWaitFor([&] { return !values.isRunning(); }, kPatience));
+    QVERIFY(values.error() && values.error()->code == ErrorCode::SourceChanged);
+    CheckRun check(allFiles());
+    check.start(place, {CheckDepth::Bytes}, checkpoint);
+    QVERIFY(QTest::qWaitFor([&] { return !check.isRunning(); }, kPatience));
+    QVERIFY(check.error() && check.error()->code == ErrorCode::SourceChanged);
+    check.start(place, {CheckDepth::Bytes}); // reads it again
+    QVERIFY(QTest::qWaitFor([&] { return !check.isRunning(); }, kPatience));
+    QVERIFY(check.result());
 }
 
 SHARDSCOPE_UI_TEST(TestFarValues, WithDisplay)

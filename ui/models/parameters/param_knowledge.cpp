@@ -2,7 +2,6 @@
 #include "ui/models/parameters/param_knowledge.h"
 
 #include "core/layout/map_query.h"
-#include "ui/models/finding_mark.h"
 
 #include <algorithm>
 
@@ -51,6 +50,17 @@ void markMissing(const ParameterIndex& index, std::vector<uint8_t>& marks, const
     }
 }
 
+void markFindings(const FindingPlaces& findings, std::vector<uint8_t>& marks, const std::stop_token& token)
+{
+    constexpr size_t kBetweenLooks = 1024;
+    for (size_t i = 0; i < marks.size(); ++i) {
+        if (i % kBetweenLooks == 0 && token.stop_requested())
+            return;
+        if (findings.hasMark(ParamId{static_cast<uint32_t>(i)}))
+            marks[i] = 1;
+    }
+}
+
 } // namespace
 
 bool ParamKnowledge::knows(const QStringList& what) const
@@ -77,10 +87,8 @@ std::vector<uint8_t> ParamKnowledge::having(const ParameterIndex& index, const Q
                 marks[shardscope::index(tensor.param)] = 1;
         }
     }
-    for (size_t i = 0; findings && what.contains(u"finding"_s) && i < marks.size(); ++i) {
-        if (markOf(*findings, findings->ofParam(ParamId{static_cast<uint32_t>(i)})).count > 0)
-            marks[i] = 1;
-    }
+    if (findings && what.contains(u"finding"_s))
+        markFindings(*findings, marks, token);
     for (size_t i = 0; i < marks.size(); ++i) {
         if (const ParamId owner = checkpoint.params[i].sharedWith; owner != kNoParam)
             marks[i] = static_cast<uint8_t>(marks[i] | marks[shardscope::index(owner)]);
