@@ -112,13 +112,20 @@ void MapMinimap::findTicks()
     for (uint32_t section = 0; section < m_stack->count(); ++section) {
         all += m_stack->source(section).rows();
     }
+    const MapLayout layout(m_stack->sizes()); // for the scale of each section
     uint64_t above = 0;
     for (uint32_t section = 0; section < m_stack->count(); ++section) {
         const MapSource& source = m_stack->source(section);
+        const auto across = static_cast<uint64_t>(
+            std::max(static_cast<double>(layout.columns()) / layout.widening(section), 1.0));
         for (int x = 0; x < width(); ++x) {
-            const auto elements = share(source.columns(), x, width());
+            const auto elements = share(across, x, width());
+            if (elements.begin >= source.columns()) {
+                break; // the section is narrower than the map
+            }
             int8_t& tick = m_columnTicks[static_cast<size_t>(x)];
-            tick = std::max(tick, source.worstSeverity(0, source.rows(), elements.begin, elements.end));
+            const uint64_t end = std::min(elements.end, source.columns());
+            tick = std::max(tick, source.worstSeverity(0, source.rows(), elements.begin, end));
         }
         for (int y = 0; y < kStripHeight; ++y) {
             const auto rows = share(all, y, kStripHeight);

@@ -86,6 +86,38 @@ private Q_SLOTS:
         }
     }
 
+    void marksOfTheOverviewAreAboveTheirElements()
+    {
+        WindowFixture ui;
+        auto* map = openMap(ui, samplePath("zero3-w4"));
+        QVERIFY(map != nullptr);
+        // In the last sub-group that has the scale of the map, which is narrower than the first.
+        const MapLayout& layout = map->viewport()->layout();
+        const MapStack& stack = *map->canvas()->stack();
+        const MapSource& source = stack.source(1);
+        QVERIFY(!layout.isEnlarged(1) && source.columns() < layout.columns());
+        const ParamId param = source.unit().params.back();
+        map->setFindings({{"non-finite", Severity::Error, "bad",
+            ParamAddress{ui.checkpoint()->params[index(param)].name, source.state().name,
+                std::pair<uint64_t, uint64_t>(0, 1)},
+            {}}});
+        QTRY_VERIFY(!map->isBusy());
+        auto* overview = map->findChild<QWidget*>(u"mapMinimap"_s);
+        const auto at = pointOfElement(map->canvas()->stack()->source(1), param, 0);
+        QVERIFY(at);
+        const double wanted
+            = static_cast<double>(at->element) / static_cast<double>(layout.columns()) * overview->width();
+        const QImage image = overview->grab().toImage();
+        int marks = 0;
+        for (int x = 0; x < image.width(); ++x) {
+            if (image.pixel(x, 0) != map->canvas()->mapPalette().error)
+                continue;
+            ++marks;
+            QVERIFY2(std::abs(x - wanted) <= 2, qPrintable(QString::number(x)));
+        }
+        QVERIFY(marks > 0);
+    }
+
     void findingsOfOtherStatesAreMarked()
     {
         WindowFixture ui;
