@@ -31,6 +31,11 @@ public:
             else if (tree.nodes()[line].kind == ExplorerKind::Group)
                 m_groups.emplace(tree.nodes()[line].id, line);
         }
+        const std::vector<Parameter>& params = m_places.checkpoint().params;
+        for (uint32_t i = 0; i < params.size(); ++i) {
+            if (params[i].sharedWith != kNoParam)
+                m_tied.emplace(index(params[i].sharedWith), i);
+        }
     }
 
     /// A stop leaves the rest out.
@@ -40,7 +45,7 @@ public:
         m_severity = m_places.findings()[finding].severity == Severity::Error ? int8_t{2} : int8_t{1};
         const TouchedPlaces& touched = m_places.touched(finding);
         m_places.forEachParam(
-            finding, [&](ParamId param) { markLine(m_tree.find(ExplorerKind::Param, index(param))); }, token);
+            finding, [&](ParamId param) { markParam(param); }, token);
         const auto markAll = [&](const auto& places, const auto& lineOfPlace) {
             constexpr size_t kBetweenLooks = 1024;
             for (size_t i = 0; i < places.size(); ++i) {
@@ -80,6 +85,15 @@ private:
         return group < 0 || line == m_groups.end() ? 0 : line->second;
     }
 
+    /// With the names that are tied to it, which have no place of their own.
+    void markParam(ParamId param)
+    {
+        markLine(m_tree.find(ExplorerKind::Param, index(param)));
+        const auto [begin, end] = m_tied.equal_range(index(param));
+        for (auto tied = begin; tied != end; ++tied)
+            markLine(m_tree.find(ExplorerKind::Param, tied->second));
+    }
+
     void markLine(uint32_t line)
     {
         if (line == 0 || std::exchange(m_markedBy[line], m_finding + 1) == m_finding + 1)
@@ -105,6 +119,7 @@ private:
     std::vector<uint32_t> m_passedBy; ///< the same, of those above a marked one
     std::unordered_map<uint32_t, uint32_t> m_units; ///< lines
     std::unordered_map<uint32_t, uint32_t> m_groups;
+    std::unordered_multimap<uint32_t, uint32_t> m_tied; ///< parameters, by their owner
     Lines m_ranks;
     Lines m_files;
     uint32_t m_finding = 0;

@@ -117,6 +117,27 @@ private Q_SLOTS:
         QVERIFY(detailsText(ui).contains(says));
     }
 
+    /// They have no elements of their own, and lose those of the parameter that they are tied to.
+    void tiedNamesAreMarkedWithTheirParameter()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero3-w4", ui.folder(u"lost"_s));
+        QVERIFY(QFile::remove(run + u"/global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(run));
+        QVERIFY(ui.settle());
+        const std::vector<Parameter>& params = ui.checkpoint()->params;
+        const ExplorerModel* tree = ui.find<ExplorerPanel>("explorerPanel")->model();
+        size_t tied = 0;
+        for (uint32_t i = 0; i < params.size(); ++i) {
+            if (params[i].sharedWith == kNoParam)
+                continue;
+            ++tied;
+            for (const uint32_t each : {i, index(params[i].sharedWith)})
+                QTRY_COMPARE(tree->indexOf(ExplorerKind::Param, each).data(SeverityRole).toInt(), 2);
+        }
+        QVERIFY(tied > 0);
+    }
+
     /// Each place once, however many lines of it there are.
     void linesAboveCountAFindingOnce()
     {
