@@ -17,6 +17,12 @@ namespace {
 constexpr int kIconGap = 4; ///< between icon and title, as QTabBar has it
 constexpr int kFewestLetters = 7; ///< of a title that is shortened, in average widths
 
+/// In front, or with a number at its end that says how much there is to see.
+bool keepsTitle(const QTabBar& bar, int tab)
+{
+    return tab == bar.currentIndex() || bar.tabText(tab).endsWith(u')');
+}
+
 } // namespace
 
 // From the widest to the narrowest.
@@ -74,7 +80,7 @@ QString PageTabBar::shownTitle(int tab) const
     if (tab == currentIndex())
         return tabText(tab);
     return !form().titles ? QString()
-        : !form().shortens
+        : !form().shortens || keepsTitle(*this, tab)
         ? tabText(tab)
         : fontMetrics().elidedText(tabText(tab), Qt::ElideRight, m_longest, Qt::TextShowMnemonic);
 }
@@ -83,7 +89,7 @@ int PageTabBar::widthOf(int tab, const Form& form) const
 {
     const bool isTitled = form.titles || tab == currentIndex();
     int title = isTitled ? fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width() : 0;
-    if (tab != currentIndex())
+    if (!keepsTitle(*this, tab))
         title = std::min(title, m_longest);
     const int icon = form.icons ? iconSize().width() + (isTitled ? kIconGap : 0) : 0;
     return title + icon + form.space;
