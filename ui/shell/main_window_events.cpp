@@ -406,7 +406,8 @@ void MainWindow::showAbout()
     const BuildInfo info = buildInfo();
     auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Shardscope"),
         tr("Shardscope %1 (%2)\n\nInspects and reshards DeepSpeed checkpoints. It never runs code in a "
-           "checkpoint, never changes its input, and re-reads what it writes.\n\nQt %3 · Apache-2.0")
+           "checkpoint, never changes its input, and re-reads what it writes.\n\nLicence: Apache-2.0. With "
+           "Qt %3.")
             .arg(toText(info.version), toText(info.commit), QString::fromLatin1(qVersion())),
         QMessageBox::Close, this);
     box->setObjectName(u"aboutBox"_s);
