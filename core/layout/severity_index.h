@@ -35,7 +35,7 @@ private:
 /// elements on every rank that has them, a file or a record of it marks the whole rank, a rank address marks
 /// its elements, and a byte of a file one element. Findings without a place, or in another unit or another
 /// state of this unit, are left out. Findings about a state that the unit does not have (the 16-bit weights)
-/// mark all of its states. Immutable; thread-safe.
+/// mark all of its states; those that say what is absent mark only that. Immutable; thread-safe.
 class SeverityIndex
 {
 public:

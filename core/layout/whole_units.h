@@ -13,7 +13,7 @@ namespace shardscope {
 /// left out.
 std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint);
 
-/// Whether a unit is tensors that are stored once, of which no rank has a share: its partition of one rank
+/// Whether the tensors of a unit are stored once and no rank has a share: the unit's partition, of one rank,
 /// only defines an order. Universal folders, ZeRO stage 0, tensors outside units.
 bool isStoredWhole(const FlatUnit& unit);
 

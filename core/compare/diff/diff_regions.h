@@ -12,7 +12,7 @@
 
 namespace shardscope {
 
-/// Elements [begin, end) of a tensor, of which `count` are meant: fewer than all where runs were joined.
+/// Elements [begin, end) of a tensor. `count` of them are meant: fewer than all if runs were joined.
 struct DiffRun {
     uint64_t begin = 0;
     uint64_t end = 0;

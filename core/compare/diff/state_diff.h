@@ -119,8 +119,8 @@ struct StateDiff {
 
 /// Reads both checkpoints once, piece by piece. Both have the same parallel degrees (inSameDegrees()) and a
 /// logical model. A state with a missing part on one side, for example of a missing rank, is a difference;
-/// the missing elements are in `notCompared`. Memory: 2 MiB per state and job, and the differences, of which
-/// `regions` has at most 24 MiB and two runs per state.
+/// the missing elements are in `notCompared`. Memory: 2 MiB per state and job, and the differences;
+/// `regions` has at most 24 MiB, or two runs per state.
 /// Unreadable, Cancelled.
 Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
     const DiffOptions& options, JobContext& job);

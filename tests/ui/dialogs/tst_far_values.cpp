@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPatience = 60'000;
 
-/// Changes a bit of a value, of which no check but that of every byte knows.
+/// Changes a bit of a value. Only a check of every byte sees it.
 void flip(const FarWindow& fixture)
 {
     const QDir tag(fixture.home() + u"/runs/llama/global_step5"_s);

@@ -141,8 +141,7 @@ private:
     {
         return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
     }
-    /// In the order of the source, the other map's elements ascend, too, except where it orders parameters
-    /// anew.
+    /// Follows it in both maps, unless the other one has the parameters in another order.
     static bool isNear(const MapBlock& known, const MapBlock& next, uint64_t gap)
     {
         return next.elements.begin >= known.elements.end && next.elements.begin - known.elements.end <= gap;
