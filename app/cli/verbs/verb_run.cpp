@@ -4,6 +4,8 @@
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
 
+#include "core/far/far_path.h"
+
 namespace shardscope::cli {
 
 namespace {
@@ -13,6 +15,9 @@ Result<int> runSavedPlan(Session& session)
     std::string destination = session.arguments().positional("DST");
     SHARDSCOPE_TRY(const PlannedAgain again,
         planSavedAgain(session, session.arguments().positional("FILE"), destination));
+    if (far::isElsewhere(destination))
+        return fail(ErrorCode::Unsupported, "the target of the plan is not on this machine", destination,
+            "name another target, or give the command itself, which runs on that host");
     if (again.plan->repair)
         return runRepairPlan(session, again.plan, destination, "run");
     return runWriteJob(session, {again.plan, again.source, destination, again.folder}, "run");

@@ -208,6 +208,26 @@ TEST_CASE("a report of a checkpoint there is a file here")
     CHECK((slurp(array) == slurp(expected)));
 }
 
+TEST_CASE("a saved plan with a target on another host is refused by name")
+{
+    const Host host;
+    const TemporaryFolder folder;
+    const std::string plan = (folder / "plan.json").string();
+    const std::string target = (folder / "out").string();
+    REQUIRE(runShardscope({"plan", "reshard", samplePath("zero2-w2").string(), target, "-w", "3", "-o", plan})
+                .exitCode
+        == 0);
+    std::string text = slurp(plan);
+    const std::string named = '"' + target + '"';
+    const size_t at = text.find(named);
+    REQUIRE(at != std::string::npos);
+    spill(plan, text.replace(at, named.size(), '"' + far(target) + '"'));
+    const ProcessResult run = host.run({"run", plan});
+    CHECK(run.exitCode == 4);
+    CHECK(run.err.find("is not on this machine") != std::string::npos);
+    CHECK(!fs::exists(target));
+}
+
 TEST_CASE("paths without a slash are below the home folder there")
 {
     const Host host;
