@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -28,15 +29,36 @@ bool isVersion(std::string_view text)
     });
 }
 
+/// The paddings that files record. Most ranks have the same units, and each unit up to all parameters.
+class PaddingsByUnits
+{
+public:
+    explicit PaddingsByUnits(const Checkpoint& part)
+        : m_part(part)
+    {
+    }
+
+    const ExpectedPaddings& of(const std::vector<UnitId>& units)
+    {
+        const auto found = m_made.find(units);
+        return found != m_made.end() ? found->second : m_made.try_emplace(units, m_part, units).first->second;
+    }
+
+private:
+    const Checkpoint& m_part;
+    std::map<std::vector<UnitId>, ExpectedPaddings> m_made;
+};
+
 class OptimizerFileChecks
 {
 public:
-    OptimizerFileChecks(
-        const Checkpoint& part, const OptimStates& file, uint32_t rank, std::vector<LoaderViolation>& out)
+    OptimizerFileChecks(const Checkpoint& part, const OptimStates& file, uint32_t rank,
+        PaddingsByUnits& paddings, std::vector<LoaderViolation>& out)
         : m_part(part)
         , m_file(file)
         , m_graph(*file.graph)
         , m_rank(rank)
+        , m_paddings(paddings)
         , m_out(out)
     {
     }
@@ -78,8 +100,7 @@ private:
             checkMoments(base.state, masters);
         }
         if (!hasBf16Optimizer(m_part.kind) && hasLayout()
-            && !ExpectedPaddings(m_part, m_part.unitsOn({m_rank, m_part.place.tp, m_part.place.pp}))
-                    .areIn(m_graph))
+            && !m_paddings.of(m_part.unitsOn({m_rank, m_part.place.tp, m_part.place.pp})).areIn(m_graph))
             add(Id::AlignmentPaddings,
                 "`param_alignment_paddings` is not the list of the paddings behind each parameter");
     }
@@ -216,6 +237,7 @@ private:
     OptimStates m_file;
     const PickleGraph& m_graph;
     uint32_t m_rank;
+    PaddingsByUnits& m_paddings;
     std::vector<LoaderViolation>& m_out;
 };
 
@@ -225,12 +247,13 @@ void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& o
 {
     if (!hasRankFiles(part.kind) && !isUnknown(part.kind))
         return;
+    PaddingsByUnits paddings(part);
     for (uint32_t rank = 0; rank < part.optimFiles.size(); ++rank) {
         if (part.optimFiles[rank] == kNoFile)
             continue;
         const OptimStates file = optimStates(part.file(part.optimFiles[rank]));
         if (file && (file.file->status == FileStatus::Ok || file.file->status == FileStatus::Foreign))
-            OptimizerFileChecks(part, file, rank, out).run();
+            OptimizerFileChecks(part, file, rank, paddings, out).run();
     }
 }
 
