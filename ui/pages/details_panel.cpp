@@ -5,7 +5,7 @@
 #include "ui/models/address_selection.h"
 #include "ui/models/fragment_table_model.h"
 #include "ui/models/model_roles.h"
-#include "ui/session/findings/finding_marker.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -133,20 +133,15 @@ void DetailsPanel::setCheckpoint(const CheckpointPtr& checkpoint)
 {
     m_checkpoint = checkpoint;
     if (m_findings != nullptr)
-        m_findings->setCheckpoint(checkpoint);
+        m_findings->follow(checkpoint);
     follow(m_selection.current());
 }
 
 void DetailsPanel::followFindings(const FindingStore& store)
 {
-    m_findings = new FindingMarker(
-        store,
-        [this](const FindingPlacesPtr& places) {
-            if (std::exchange(m_places, places) != places)
-                follow(m_selection.current());
-        },
-        this);
-    m_findings->setCheckpoint(m_checkpoint);
+    m_findings = &store.marker();
+    connect(m_findings, &FindingMarker::changed, this, [this] { follow(m_selection.current()); });
+    m_findings->follow(m_checkpoint);
 }
 
 bool DetailsPanel::isBusy() const
@@ -162,7 +157,8 @@ void DetailsPanel::follow(const SelectedThing& thing)
         return;
     }
     m_finder.run<Details>(
-        [checkpoint = m_checkpoint, thing, places = m_places](
+        [checkpoint = m_checkpoint, thing,
+            places = m_findings != nullptr ? m_findings->of(m_checkpoint) : nullptr](
             const std::stop_token&, const std::function<void(Details)>& deliver) {
             deliver(detailsOf(*checkpoint, thing, places.get()));
         },

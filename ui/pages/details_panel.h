@@ -57,7 +57,6 @@ private:
     Theme& m_theme;
     Selection& m_selection;
     FindingMarker* m_findings = nullptr;
-    FindingPlacesPtr m_places; ///< null: not looked up yet
     CheckpointPtr m_checkpoint;
     QLabel* m_kind;
     ElidedLabel* m_title;

@@ -3,11 +3,12 @@
 
 #include "ui/controls/table_setup.h"
 #include "ui/jobs/free_later.h"
-#include "ui/session/findings/finding_marker.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
 #include "ui/widgets/focus_order.h"
 
 #include <QAction>
+#include <QEvent>
 #include <QHeaderView>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -80,7 +81,8 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
     m_following = false;
     m_marker.cancel();
     if (m_findings != nullptr)
-        m_findings->setCheckpoint(checkpoint);
+        m_findings->follow(checkpoint);
+    showFindings();
     if (!checkpoint) {
         m_builder.cancel();
         m_expanded.clear();
@@ -104,14 +106,9 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
 
 void ExplorerPanel::followFindings(const FindingStore& store)
 {
-    m_findings = new FindingMarker(
-        store,
-        [this](const FindingPlacesPtr& places) {
-            m_places = places;
-            showFindings();
-        },
-        this);
-    m_findings->setCheckpoint(m_checkpoint);
+    m_findings = &store.marker();
+    connect(m_findings, &FindingMarker::changed, this, &ExplorerPanel::showFindings);
+    m_findings->follow(m_checkpoint);
 }
 
 bool ExplorerPanel::isBusy() const
@@ -122,14 +119,14 @@ bool ExplorerPanel::isBusy() const
 void ExplorerPanel::showFindings()
 {
     const ExplorerTreePtr tree = m_model->tree();
-    if (!tree || !m_places || m_places->findings().empty()) {
+    const FindingPlacesPtr places = m_findings != nullptr ? m_findings->of(m_checkpoint) : nullptr;
+    if (!tree || !places || places->findings().empty()) {
         m_marker.cancel();
         m_model->setMarks(nullptr);
         return;
     }
     m_marker.run<ExplorerMarksPtr>(
-        [tree, places = m_places](
-            const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
+        [tree, places](const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
             if (auto marks = ExplorerMarks::build(places, *tree, token))
                 deliver(std::move(marks));
         },

@@ -55,7 +55,6 @@ private:
     QStringList m_expanded;
     bool m_following = false;
     FindingMarker* m_findings = nullptr;
-    FindingPlacesPtr m_places; ///< null: not looked up yet
     LatestOnly m_builder{WorkLength::Short};
     LatestOnly m_marker{WorkLength::Short};
 };

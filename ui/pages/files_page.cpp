@@ -83,7 +83,6 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     , m_recordTitle(new QLabel(this))
     , m_hint(new QLabel(tr("Select a file to see its records."), this))
     , m_summary(new QLabel(this))
-    , m_marker(context.findings, [this](const FindingPlacesPtr& places) { m_fileModel->setFindings(places); })
 {
     setObjectName(u"filesPage"_s);
     prepareTable(m_fileTable, context.theme, u"fileTable"_s, tr("Files"));
@@ -159,15 +158,22 @@ void FilesPage::connectWidgets()
         follow(m_context.selection.current());
     });
     connect(&m_context.selection, &Selection::changed, this, &FilesPage::follow);
+    connect(&m_context.findings.marker(), &FindingMarker::changed, this, &FilesPage::showFindings);
     connect(
         addViewAction(m_fileTable, tr("Save Table…")), &QAction::triggered, this, &FilesPage::askWhereToSave);
+}
+
+void FilesPage::showFindings()
+{
+    m_fileModel->setFindings(m_context.findings.marker().of(m_checkpoint));
 }
 
 void FilesPage::showCheckpoint()
 {
     m_following = true;
     m_fileModel->setCheckpoint(m_checkpoint);
-    m_marker.setCheckpoint(m_checkpoint);
+    m_context.findings.marker().follow(m_checkpoint);
+    showFindings();
     m_longest.clear();
     if (m_checkpoint && !m_checkpoint->files.empty())
         m_longest = toText(std::ranges::max(m_checkpoint->files, {}, [](const CheckpointFile& file) {

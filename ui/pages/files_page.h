@@ -7,7 +7,7 @@
 #include "ui/models/record_table_model.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
-#include "ui/session/findings/finding_marker.h"
+#include "ui/session/findings/finding_store.h"
 
 class QLabel;
 class QTableView;
@@ -30,13 +30,17 @@ public:
     [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
     /// Writes the rows on screen to a CSV or JSON file; a message reports the result.
     void saveRows(const QString& path);
-    [[nodiscard]] bool isBusy() const override { return m_loader.isRunning() || m_marker.isBusy(); }
+    [[nodiscard]] bool isBusy() const override
+    {
+        return m_loader.isRunning() || m_context.findings.marker().isBusy();
+    }
 
 protected:
     void showCheckpoint() override;
     void follow(const SelectedThing& thing) override;
 
 private:
+    void showFindings();
     void makeLayout();
     void fitFileColumns();
     void connectWidgets();
@@ -59,7 +63,6 @@ private:
     FileId m_shownFile = kNoFile;
     QString m_filter;
     bool m_following = false;
-    FindingMarker m_marker;
     LatestOnly m_loader{WorkLength::Long};
     FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };

@@ -112,11 +112,6 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     , m_model(new ParameterTableModel(this))
     , m_summary(new QLabel(this))
     , m_empty(makeEmpty(u"parametersEmpty"_s))
-    , m_marker(context.findings, [this](const FindingPlacesPtr& places) {
-        m_model->setFindings(places);
-        if (m_filter.contains(u"has"_s))
-            query();
-    })
 {
     setObjectName(u"parametersPage"_s);
     prepareTable(m_table, context.theme, u"parameterTable"_s, tr("Parameters"));
@@ -170,15 +165,24 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     connect(m_filterBar, &FilterBar::workTriggered, this, &ParametersPage::onValueAction);
     connect(&context.findings.values(), &ValueRun::changed, this, &ParametersPage::showValues);
     connect(&context.findings.values(), &ValueRun::progressChanged, this, &ParametersPage::showValues);
+    connect(&context.findings.marker(), &FindingMarker::changed, this, &ParametersPage::showFindings);
     handFocusTo(this, m_table);
     showEmptyState();
+}
+
+void ParametersPage::showFindings()
+{
+    m_model->setFindings(m_context.findings.marker().of(m_checkpoint));
+    if (m_filter.contains(u"has"_s))
+        query();
 }
 
 void ParametersPage::showCheckpoint()
 {
     m_index.reset();
     m_model->setIndex(nullptr);
-    m_marker.setCheckpoint(m_checkpoint);
+    m_context.findings.marker().follow(m_checkpoint);
+    m_model->setFindings(m_context.findings.marker().of(m_checkpoint));
     m_querier.cancel();
     m_rowsFilter.reset();
     m_save->setEnabled(false);

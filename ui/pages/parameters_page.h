@@ -7,7 +7,7 @@
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
-#include "ui/session/findings/finding_marker.h"
+#include "ui/session/findings/finding_store.h"
 
 #include <QTimer>
 
@@ -43,7 +43,7 @@ public:
     void saveRows(const QString& path);
     [[nodiscard]] bool isBusy() const override
     {
-        return m_indexer.isRunning() || m_querier.isRunning() || m_marker.isBusy();
+        return m_indexer.isRunning() || m_querier.isRunning() || m_context.findings.marker().isBusy();
     }
 
 protected:
@@ -62,6 +62,7 @@ private:
     void showRows(ParameterRows result);
     /// What is read for a filter such as `has:nan`, and whether all of it was.
     void showValues();
+    void showFindings();
     void onValueAction();
     [[nodiscard]] bool needsValues() const;
     void showEmptyState();
@@ -83,7 +84,6 @@ private:
     ParamColumn m_column = ParamColumn::Name;
     bool m_descending = false;
     bool m_following = false;
-    FindingMarker m_marker;
     LatestOnly m_indexer{WorkLength::Short};
     LatestOnly m_querier{WorkLength::Short};
     FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};

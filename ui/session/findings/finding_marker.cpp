@@ -3,24 +3,31 @@
 
 #include "ui/jobs/free_later.h"
 #include "ui/session/check_run.h"
+#include "ui/session/findings/finding_store.h"
 
 namespace shardscope::ui {
 
-FindingMarker::FindingMarker(const FindingStore& store, Receive receive, QObject* parent)
+FindingMarker::FindingMarker(const FindingStore& store, QObject* parent)
     : QObject(parent)
     , m_store(store)
-    , m_receive(std::move(receive))
 {
     connect(&store, &FindingStore::changed, this, &FindingMarker::look);
 }
 
-void FindingMarker::setCheckpoint(const CheckpointPtr& checkpoint)
+void FindingMarker::follow(const CheckpointPtr& checkpoint)
 {
+    if (checkpoint == m_checkpoint)
+        return;
     m_checkpoint = checkpoint;
     m_found.reset();
+    m_places.reset();
     m_finder.cancel();
-    m_receive(nullptr);
     look();
+}
+
+FindingPlacesPtr FindingMarker::of(const CheckpointPtr& checkpoint) const
+{
+    return checkpoint && checkpoint == m_checkpoint ? m_places : nullptr;
 }
 
 void FindingMarker::look()
@@ -40,7 +47,10 @@ void FindingMarker::look()
             if (!token.stop_requested())
                 deliver(freedOnWorker(std::move(places)));
         },
-        [this](const FindingPlacesPtr& places) { m_receive(places); });
+        [this](const FindingPlacesPtr& places) {
+            m_places = places;
+            Q_EMIT changed();
+        });
 }
 
 } // namespace shardscope::ui

@@ -3,35 +3,40 @@
 
 #include "core/layout/finding_places.h"
 #include "ui/jobs/latest_only.h"
-#include "ui/session/findings/finding_store.h"
 
 #include <QObject>
 
-#include <functional>
-
 namespace shardscope::ui {
 
-/// Looks up, on a worker, what the findings of a checkpoint touch, again whenever they change: for views that
-/// mark it. Lives on the GUI thread.
+class FindingStore;
+
+/// Looks up, on a worker, what the findings of a checkpoint touch, again whenever they change: once for all
+/// views that mark it. Lives on the GUI thread.
 class FindingMarker : public QObject
 {
     Q_OBJECT
 public:
-    using Receive = std::function<void(const FindingPlacesPtr&)>;
+    /// `store` outlives it.
+    explicit FindingMarker(const FindingStore& store, QObject* parent = nullptr);
 
-    /// `store` outlives it. `receive` gets null until the places of a checkpoint are known.
-    FindingMarker(const FindingStore& store, Receive receive, QObject* parent = nullptr);
-
-    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Of which checkpoint they are from now on; null for none. Does nothing if it is so already, so that
+    /// every view can say which one it shows.
+    void follow(const CheckpointPtr& checkpoint);
+    /// Null until they are known, and for a checkpoint that is not followed.
+    [[nodiscard]] FindingPlacesPtr of(const CheckpointPtr& checkpoint) const;
     [[nodiscard]] bool isBusy() const { return m_finder.isRunning(); }
+
+Q_SIGNALS:
+    /// Places are known, or other ones.
+    void changed();
 
 private:
     void look();
 
     const FindingStore& m_store;
-    Receive m_receive;
     CheckpointPtr m_checkpoint;
-    FindingStore::Findings m_found; ///< that were looked up, or are
+    FindingPlaces::Findings m_found; ///< that were looked up, or are
+    FindingPlacesPtr m_places;
     LatestOnly m_finder{WorkLength::Short};
 };
 

@@ -5,6 +5,7 @@
 // Start with FindingStore.
 
 #include "core/doctor/examine.h"
+#include "ui/session/findings/finding_marker.h"
 #include "ui/session/value_run.h"
 
 #include <QObject>
@@ -31,6 +32,8 @@ public:
     [[nodiscard]] CheckRun& run() const { return m_run; }
     /// The values of the tensors, which a check of every byte also reads.
     [[nodiscard]] ValueRun& values() const { return m_values; }
+    /// What the findings touch.
+    [[nodiscard]] FindingMarker& marker() const { return m_marker; }
     /// Whether the check that runs now reads the values of this checkpoint.
     [[nodiscard]] bool isReadingValues(const Checkpoint& checkpoint) const;
     /// Whether the latest check is of this checkpoint, running or ended.
@@ -51,6 +54,7 @@ private:
 
     CheckRun& m_run;
     mutable ValueRun m_values;
+    mutable FindingMarker m_marker{*this};
     std::shared_ptr<const CheckResult> m_valuesOf; ///< whose values were taken
     mutable CheckpointPtr m_checkpoint; ///< that the following are of
     mutable DetailedFindings m_detailed; ///< null: to be collected
