@@ -29,9 +29,7 @@ Result<std::string> PickleEmitter::run()
         const Frame frame = m_frames.back();
         m_frames.pop_back();
         resume(frame);
-        if (m_out.size() > kLargestPickle)
-            stop(ErrorCode::LimitExceeded,
-                fmt::format("the pickle would grow beyond {} bytes", kLargestPickle));
+        checkSize();
     }
     if (m_error)
         return forward(std::move(*m_error));
@@ -43,6 +41,12 @@ void PickleEmitter::stop(ErrorCode code, std::string why)
 {
     if (!m_error)
         m_error = Error{code, "cannot write the pickle: " + std::move(why), {}, {}};
+}
+
+void PickleEmitter::checkSize()
+{
+    if (m_out.size() > kLargestPickle)
+        stop(ErrorCode::LimitExceeded, fmt::format("the pickle would grow beyond {} bytes", kLargestPickle));
 }
 
 void PickleEmitter::later(Step step, NodeId node, uint32_t position)
@@ -224,19 +228,27 @@ void PickleEmitter::callEnd(const Frame& frame, const Node& found)
         remember(frame.node);
 }
 
+/// Visits a child. False if it has children, which come before `next`: then the caller returns. Leaves are
+/// written here and now.
+bool PickleEmitter::visitLeaf(NodeId child, const Frame& next)
+{
+    const size_t depth = m_frames.size();
+    visit(child);
+    checkSize(); // a leaf may be a long number, which is written as often as it is there
+    if (m_frames.size() == depth)
+        return true;
+    m_frames.insert(m_frames.begin() + static_cast<ptrdiff_t>(depth), next);
+    return false;
+}
+
 void PickleEmitter::children(const Frame& frame)
 {
     const auto items = m_graph.items(frame.node);
     uint32_t at = frame.position;
-    // Leaves are written here and now; a frame is only needed where a child has children.
-    while (at < items.size()) {
-        const size_t depth = m_frames.size();
-        visit(items[at++]);
-        if (m_frames.size() != depth) {
-            m_frames.insert(
-                m_frames.begin() + static_cast<ptrdiff_t>(depth), Frame{frame.step, frame.node, at});
+    while (at < items.size() && !m_error) {
+        const NodeId child = items[at++];
+        if (!visitLeaf(child, {frame.step, frame.node, at}))
             return;
-        }
     }
     if (frame.step == Step::TupleItems)
         tupleEnd(frame.node, items.size());
@@ -268,24 +280,26 @@ void PickleEmitter::batch(const Frame& frame, std::span<const NodeId> items, con
 {
     constexpr uint32_t kBatch = 1000;
     const auto total = static_cast<uint32_t>(items.size() / rule.unit);
-    const uint32_t done = frame.position / rule.unit;
-    if (frame.position % rule.unit == 0) {
-        if (done > 0 && (done % kBatch == 0 || done == total)) {
-            const uint32_t inBatch = done - (done - 1) / kBatch * kBatch;
-            write((rule.exact ? total == 1 : inBatch == 1) ? rule.one : rule.many);
-        }
-        if (done == total) {
-            if (rule.exact && rule.unit == 2 && total > 0 && total % kBatch == 0) {
-                write(Opcode::Mark);
-                write(rule.many);
+    for (uint32_t at = frame.position; !m_error; ++at) {
+        const uint32_t done = at / rule.unit;
+        if (at % rule.unit == 0) {
+            if (done > 0 && (done % kBatch == 0 || done == total)) {
+                const uint32_t inBatch = done - (done - 1) / kBatch * kBatch;
+                write((rule.exact ? total == 1 : inBatch == 1) ? rule.one : rule.many);
             }
-            return;
+            if (done == total) {
+                if (rule.exact && rule.unit == 2 && total > 0 && total % kBatch == 0) {
+                    write(Opcode::Mark);
+                    write(rule.many);
+                }
+                return;
+            }
+            if (done % kBatch == 0 && (rule.one == rule.many || (rule.exact ? total : total - done) != 1))
+                write(Opcode::Mark);
         }
-        if (done % kBatch == 0 && (rule.one == rule.many || (rule.exact ? total : total - done) != 1))
-            write(Opcode::Mark);
+        if (!visitLeaf(items[at], {frame.step, frame.node, at + 1}))
+            return;
     }
-    later(frame.step, frame.node, frame.position + 1);
-    visit(items[frame.position]);
 }
 
 void PickleEmitter::states(const Frame& frame, const PickleGraph::Extra& extra)

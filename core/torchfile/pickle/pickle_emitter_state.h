@@ -56,6 +56,7 @@ private:
     static constexpr uint64_t kLargestPickle = uint64_t{1} << 30;
 
     void stop(ErrorCode code, std::string why);
+    void checkSize();
     void later(Step step, NodeId node, uint32_t position = 0);
     void visit(NodeId node, bool forget = false); ///< forget: a call that will be popped gets no memo entry
     void resume(const Frame& frame);
@@ -64,6 +65,7 @@ private:
     void tupleEnd(NodeId node, size_t count);
     void call(NodeId node, const Node& found, bool forget);
     void callEnd(const Frame& frame, const Node& found);
+    bool visitLeaf(NodeId child, const Frame& next);
     void children(const Frame& frame);
     void batch(const Frame& frame, std::span<const NodeId> items, const Batch& rule);
     void states(const Frame& frame, const PickleGraph::Extra& extra);
