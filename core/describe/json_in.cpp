@@ -37,6 +37,12 @@ JsonNode JsonNode::parse(std::string_view text, int maxDepth)
     return document->is_discarded() ? JsonNode() : JsonNode(std::move(document));
 }
 
+bool JsonNode::isObjectText(std::string_view text)
+{
+    const size_t first = text.find_first_not_of(" \t\r\n");
+    return first != std::string_view::npos && text[first] == '{' && Json::accept(text);
+}
+
 JsonNode JsonNode::at(std::string_view key) const
 {
     const Json& json = jsonOf(m_value);

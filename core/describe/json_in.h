@@ -17,6 +17,9 @@ public:
     /// ours has any, and they cost stack.
     static JsonNode parse(std::string_view text, int maxDepth = 16);
 
+    /// Whether a text is one JSON object. Takes no memory for its values, so for texts of any size.
+    static bool isObjectText(std::string_view text);
+
     JsonNode() = default;
     explicit operator bool() const { return m_value != nullptr; }
     [[nodiscard]] JsonNode at(std::string_view key) const; ///< of an object

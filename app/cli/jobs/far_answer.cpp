@@ -5,6 +5,7 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/text_file.h"
 #include "core/base/text.h"
+#include "core/describe/json_in.h"
 #include "core/far/far_files.h"
 #include "core/report/jobs/jobs_report.h"
 #include "core/report/text/printable.h"
@@ -198,9 +199,12 @@ Status FarAnswerShown::takeData(std::string_view bytes)
     return {};
 }
 
-void FarAnswerShown::finish()
+Status FarAnswerShown::finish()
 {
+    if (m_output.json() && !JsonNode::isObjectText(m_held))
+        return fail(ErrorCode::Damaged, "the answer of the other host is no JSON object");
     m_output.answer()(harmless(m_held, m_output.json()));
+    return {};
 }
 
 Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, JobContext& job)
@@ -225,7 +229,7 @@ Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, Job
         SHARDSCOPE_CHECK(
             writeTextFile(session, relayed->report, shown.report(), parsed.arguments.has("--force")));
     }
-    shown.finish();
+    SHARDSCOPE_CHECK(shown.finish());
     return std::optional(answer.last.exit.value_or(exitCode(ErrorCode::Internal)));
 }
 

@@ -30,8 +30,9 @@ public:
     FarAnswerShown(Output& output, const Arguments& arguments, bool isWhole);
     /// Gives the question its sinks, which refer to this object.
     void take(far::FarQuestion& question);
-    /// Writes what is left of the answer.
-    void finish();
+    /// Writes what is left of the answer. Damaged, and nothing is written, if JSON was asked for and it is
+    /// none.
+    Status finish();
     [[nodiscard]] const std::string& report() const { return m_report; }
 
 private:

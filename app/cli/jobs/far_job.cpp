@@ -75,7 +75,7 @@ public:
         }
         asking.join();
         if (*answer)
-            m_shown.finish();
+            SHARDSCOPE_CHECK(m_shown.finish());
         return *answer ? Result<int>((*answer)->last.exit.value_or(exitCode(ErrorCode::Internal)))
                        : forward(ended((*answer).error()));
     }
@@ -163,7 +163,7 @@ Result<int> jobsThere(const Parsed& parsed, const std::string& host, Output& out
         .job = &job};
     shown.take(question);
     SHARDSCOPE_TRY(const far::FarAnswer answer, far::farHost(host).ask(question));
-    shown.finish();
+    SHARDSCOPE_CHECK(shown.finish());
     return answer.last.exit.value_or(exitCode(ErrorCode::Internal));
 }
 

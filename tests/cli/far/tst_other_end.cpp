@@ -235,8 +235,8 @@ TEST_CASE("text of the other end controls no terminal")
             + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
             + frame(R"({"id":2,"reply":"message"})", "\x1b]0;title\x07 warning\n")
             + frame(R"({"id":2,"reply":"data"})",
-                "\x1b[2J\xc2\x9b"
-                "2Jgone\n")
+                "{\"name\": \"\x7f\xc2\x9b"
+                "2Jgone\"}\n")
             + frame(R"({"id":2,"reply":"done","exit":0})"));
     script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
     for (const Words& words : {Words{"inspect", "node7:/x"}, Words{"inspect", "node7:/x", "--json"}}) {
@@ -244,7 +244,25 @@ TEST_CASE("text of the other end controls no terminal")
         CHECK(found.exitCode == 0);
         CHECK((found.out + found.err).find('\x1b') == std::string::npos);
         CHECK((found.out + found.err).find('\x9b') == std::string::npos);
+        CHECK((found.out + found.err).find('\x7f') == std::string::npos);
         CHECK(found.out.find("gone") != std::string::npos);
+    }
+}
+
+TEST_CASE("an answer of the other end that is no JSON object is an error where JSON was asked for")
+{
+    const Host host;
+    const std::string version = nlohmann::json::parse(runShardscope({"--version", "--json"}).out)["version"];
+    for (const char* answer : {"", "{\"path\": ", "[1]", "{}{}", "\x1b[2J{}", "{\"a\": \"\xff\"}"}) {
+        CAPTURE(answer);
+        spill(host.folder() / "sent",
+            "shardscope-far ready\n"
+                + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
+                + frame(R"({"id":2,"reply":"data"})", answer) + frame(R"({"id":2,"reply":"done","exit":0})"));
+        script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
+        const ProcessResult found = host.run({"inspect", "node7:/x", "--json"});
+        CHECK(found.exitCode == 3);
+        CHECK(nlohmann::json::parse(found.out)["schema"] == "shardscope/error/1");
     }
 }
 
