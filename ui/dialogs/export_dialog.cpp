@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/export_dialog.h"
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -11,6 +13,14 @@ ExportDialog::ExportDialog(io::FileSystem& files, const PlacedCheckpoint& source
         files, source, known, theme, {u"export"_s, tr("Export %1"), u"exporting"_s, {980, 620}}, parent)
 {
     makeFoot(form(), known.writeRate);
+}
+
+/// Weights are exported from their masters, or from the model file.
+bool ExportDialog::copies(const std::string& state) const
+{
+    if (state.empty() || state == "weight" || state == "fp32")
+        return true;
+    return m_wish && std::ranges::find(m_wish->options.states, state) != m_wish->options.states.end();
 }
 
 void ExportDialog::showMore()

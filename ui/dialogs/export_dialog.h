@@ -15,6 +15,7 @@ public:
         Theme& theme, QWidget* parent = nullptr);
 
 protected:
+    [[nodiscard]] bool copies(const std::string& state) const override;
     void showMore() override;
 };
 

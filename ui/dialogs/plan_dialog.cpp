@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/plan_dialog.h"
 
+#include "core/far/far_path.h"
 #include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
 #include "ui/dialogs/manual_window.h"
+#include "ui/session/findings/check_text.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/focus_order.h"
@@ -62,6 +64,12 @@ void PlanDialog::makeFacts()
     m_messages = new MessageBar(m_theme, this);
     m_saver.emplace(m_messages);
     connect(m_messages, &MessageBar::actionTriggered, this, &PlanDialog::help);
+    m_knownBar = new MessageBar(m_theme, this);
+    m_knownBar->setObjectName(m_setup.name % u"Known"_s);
+    connect(m_knownBar, &MessageBar::actionTriggered, this, [this] {
+        reject();
+        Q_EMIT findingsWanted();
+    });
     m_facts = new QTabWidget(this);
     m_facts->setObjectName(m_setup.name % u"Facts"_s);
     m_facts->setDocumentMode(true);
@@ -102,6 +110,7 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
     rows->addWidget(m_parts, 1);
+    rows->addWidget(m_knownBar);
     rows->addWidget(m_messages);
     rows->addWidget(m_foot);
     orderFocus({this});
@@ -165,7 +174,32 @@ void PlanDialog::show()
     m_warnings->setPlainText(warnings.isEmpty() && plan ? tr("None.") : warnings);
     m_facts->setTabText(m_facts->indexOf(m_warnings), plan ? notesTitle(plan->warnings) : tr("Warnings"));
     showMore();
+    showKnown(); // of the states that are copied now
     Q_EMIT previewShown();
+}
+
+void PlanDialog::setKnown(FindingStore::DetailedFindings known)
+{
+    m_known = std::move(known);
+    showKnown();
+}
+
+bool PlanDialog::copies(const std::string& /*state*/) const
+{
+    return true;
+}
+
+void PlanDialog::showKnown()
+{
+    const QString text = m_known
+        ? copiedFaultsText(*m_known, [this](const std::string& state) { return copies(state); })
+        : QString();
+    if (std::exchange(m_knownText, text) == text)
+        return;
+    if (text.isEmpty())
+        m_knownBar->hide();
+    else
+        m_knownBar->showMessage(Severity::Warning, text, {tr("Show F&indings")});
 }
 
 void PlanDialog::showProblem()

@@ -7,6 +7,7 @@
 #include "ui/controls/file_saver.h"
 #include "ui/dialogs/plan_form.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/session/stored_jobs.h"
 #include "ui/style/settings.h"
 
@@ -43,6 +44,8 @@ public:
     [[nodiscard]] const QString& command() const { return m_command; }
     /// Makes the saved form of the plan as shown; for a worker.
     [[nodiscard]] std::function<SavedPlan()> toSave() const;
+    /// Says which problems of the source's values are known, and go into the copy.
+    void setKnown(FindingStore::DetailedFindings known);
 
 Q_SIGNALS:
     /// Start was pressed: run the plan as shown.
@@ -52,6 +55,7 @@ Q_SIGNALS:
     /// A button of a refusal was pressed; the dialog has closed.
     void repairWanted();
     void furtherFolderWanted();
+    void findingsWanted();
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -73,6 +77,8 @@ protected:
     void setCommand(const QString& command);
     /// Plans the choices of the form, or shows why that is not possible.
     virtual void plan() = 0;
+    /// Whether the job copies this state of its parameters; empty: the weights.
+    [[nodiscard]] virtual bool copies(const std::string& state) const;
     /// The facts of a new preview that only this dialog has.
     virtual void showMore() { }
 
@@ -92,6 +98,7 @@ private:
     void planSoon();
     void shareWidth();
     void showProblem();
+    void showKnown();
     /// The buttons that help with the problem.
     [[nodiscard]] QStringList helpFor(const Error& problem);
     void help(int action);
@@ -105,6 +112,9 @@ private:
     PlanFoot* m_foot = nullptr;
     PlannedFiles* m_fileList = nullptr;
     QPlainTextEdit* m_warnings = nullptr;
+    MessageBar* m_knownBar = nullptr;
+    QString m_knownText; ///< as shown, also where the user has closed it
+    FindingStore::DetailedFindings m_known;
     std::vector<Help> m_help; ///< what the buttons of the message do
     QTimer m_pause;
     std::optional<FileSaver> m_saver; ///< since there is a message bar

@@ -177,9 +177,24 @@ MainWindow* MainWindow::openNewWindow()
     return window;
 }
 
+/// Tells the dialog what is known of the values that it copies, also what a check that runs now finds.
+static void tellKnown(
+    MainWindow& window, PlanDialog* dialog, const FindingStore& store, const CheckpointPtr& source)
+{
+    const auto tell = [dialog, &store, source] { dialog->setKnown(store.detailed(source)); };
+    QObject::connect(&store, &FindingStore::changed, dialog, tell);
+    QObject::connect(
+        dialog, &PlanDialog::findingsWanted, &window, [&window] { window.showPage(PageId::Findings); });
+    tell();
+}
+
 ReshardDialog* MainWindow::showReshardDialog()
 {
-    return m_actions[ActionId::Reshard]->isEnabled() ? m_jobs.showReshard() : nullptr;
+    if (!m_actions[ActionId::Reshard]->isEnabled())
+        return nullptr;
+    ReshardDialog* dialog = m_jobs.showReshard();
+    tellKnown(*this, dialog, m_findingStore, m_session.checkpoint());
+    return dialog;
 }
 
 ReshardDialog* MainWindow::showConvertDialog()
@@ -192,7 +207,11 @@ ReshardDialog* MainWindow::showConvertDialog()
 
 ExportDialog* MainWindow::showExportDialog()
 {
-    return m_actions[ActionId::Export]->isEnabled() ? m_jobs.showExport() : nullptr;
+    if (!m_actions[ActionId::Export]->isEnabled())
+        return nullptr;
+    ExportDialog* dialog = m_jobs.showExport();
+    tellKnown(*this, dialog, m_findingStore, m_session.checkpoint());
+    return dialog;
 }
 
 void MainWindow::showRepair()

@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/findings/check_text.h"
 
+#include "core/base/finding_codes.h"
 #include "ui/session/check_run.h"
 #include "ui/text/text.h"
 
 #include <QStringList>
 
 #include <array>
+#include <set>
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
+
+namespace {
+
+/// The places that the findings of one kind name, each counted once.
+struct NamedPlaces {
+    std::set<std::string> names{}; ///< of parameters, or else whole places
+    bool hasMore = false; ///< there are more findings than a check keeps
+};
+
+/// "1 parameter", "at least 200 parameters".
+QString countedText(const NamedPlaces& places, const QString& one, const QString& many)
+{
+    if (places.names.size() == 1 && !places.hasMore)
+        return u"1 "_s % one;
+    return (places.hasMore ? u"at least "_s : QString()) % countText(places.names.size()) % u' ' % many;
+}
+
+} // namespace
 
 QString findingCountText(std::span<const Finding> findings, bool isSupported)
 {
@@ -84,6 +104,43 @@ QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
     return (unread == 0 ? u"Read every byte at %1"_s.arg(run.finishedAt().toString(u"HH:mm"_s))
                         : u"Values not read (%1)"_s.arg(bytesText(unread)))
         % use;
+}
+
+QString copiedFaultsText(
+    const std::vector<DoctorFinding>& known, const std::function<bool(const std::string& state)>& copies)
+{
+    const auto placesOf = [&](std::string_view code) {
+        NamedPlaces places;
+        for (const DoctorFinding& made : known) {
+            const Finding& finding = made.finding;
+            if (finding.code != code || finding.severity != Severity::Error)
+                continue;
+            if (finding.where.isEmpty())
+                places.hasMore = true;
+            else if (const ParamAddress* param = finding.where.param(); param == nullptr)
+                places.names.insert(finding.where.text());
+            else if (copies(param->state))
+                places.names.insert(param->name);
+        }
+        places.hasMore = places.hasMore && !places.names.empty();
+        return places;
+    };
+    QStringList sentences;
+    const auto add
+        = [&](std::string_view code, const QString& pattern, const QString& one, const QString& many) {
+              if (const NamedPlaces places = placesOf(code); !places.names.empty())
+                  sentences.append(sentenceText(pattern.arg(countedText(places, one, many)).toStdString()));
+          };
+    add("non-finite", u"%1 values that are NaN, infinite or out of range; they are copied as they are."_s,
+        u"parameter holds"_s, u"parameters hold"_s);
+    add("masters-not-copies",
+        u"the masters of %1 do not match their 16-bit copies; they are copied as they are."_s, u"parameter"_s,
+        u"parameters"_s);
+    add("tied-diverged", u"the two names of %1 have different values."_s, u"tied parameter"_s,
+        u"tied parameters"_s);
+    add(code::kRecordCorrupt, u"%1 damaged; a job stops at one that it reads."_s, u"record is"_s,
+        u"records are"_s);
+    return sentences.join(u' ');
 }
 
 } // namespace shardscope::ui

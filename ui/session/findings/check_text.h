@@ -6,6 +6,7 @@
 #include <QString>
 
 #include <array>
+#include <functional>
 #include <span>
 
 namespace shardscope::ui {
@@ -23,5 +24,10 @@ QString targetText(const CheckTarget& target);
 /// The data that a finished check read, and when: "Read every byte at 08:01", or "Values not read (1.2 GiB)".
 /// If checks were left out, that comes first: "75 of 78 checks at 08:01". The use that it was for comes last.
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint);
+
+/// What is known to be wrong with the values that a job would copy, as sentences; empty: nothing. `copies`:
+/// whether it copies this state; empty is the parameter itself.
+QString copiedFaultsText(
+    const std::vector<DoctorFinding>& known, const std::function<bool(const std::string& state)>& copies);
 
 } // namespace shardscope::ui
