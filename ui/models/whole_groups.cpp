@@ -91,9 +91,10 @@ CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
 {
     auto whole = std::make_shared<Checkpoint>(checkpoint);
     whole->units.clear();
-    for (CheckpointFile& file : whole->files) {
-        file.path.clear();
-        file.content.reset();
+    for (size_t i = 0; i < whole->files.size(); ++i) {
+        whole->files[i].path.clear();
+        if (FileId{static_cast<uint32_t>(i)} != whole->templateOptim)
+            whole->files[i].content.reset();
     }
     for (ParamGroup& group : whole->groups) {
         if (group.units.empty())

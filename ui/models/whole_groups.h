@@ -16,8 +16,8 @@ bool hasSubGroups(const Checkpoint& checkpoint);
 
 /// The checkpoint for display only: every param group is one unit, a rank's sub-groups back to back as in
 /// its file. Exact, because ZeRO-3 pads slices and not sub-groups. The position of a shard in its file is not
-/// set (StoredRun::kNoRecord) and the files have no paths, so that no reader uses it. Slow on large
-/// checkpoints.
+/// set (StoredRun::kNoRecord) and the files have no paths, so that no reader uses it; only the options of the
+/// param groups can be read. Slow on large checkpoints.
 CheckpointPtr withWholeGroups(const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui

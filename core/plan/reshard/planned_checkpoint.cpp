@@ -25,6 +25,19 @@ std::vector<FileId> filesOf(const Checkpoint& target, FileRole role, uint32_t mo
     return out;
 }
 
+/// The options of the param groups, such as their weight decay, stay in the source's pickle: it is added as a
+/// file without a name.
+void keepOptions(Checkpoint& target, const Checkpoint& source)
+{
+    target.templateOptim = kNoFile;
+    if (source.templateOptim == kNoFile)
+        return;
+    CheckpointFile file;
+    file.content = source.file(source.templateOptim).content;
+    target.templateOptim = FileId{static_cast<uint32_t>(target.files.size())};
+    target.files.push_back(std::move(file));
+}
+
 void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const WritePlan& plan)
 {
     target.files.clear();
@@ -45,6 +58,10 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const WritePl
         part->place = from->place;
         part->parallel = target.parallel;
         part->optimFiles = filesOf(target, FileRole::OptimStates, from->modelRank);
+        part->groups = from->groups;
+        for (ParamGroup& group : part->groups)
+            group.units.clear();
+        keepOptions(*part, *from);
         target.parts.push_back(std::move(part));
     }
     target.optimFiles = filesOf(target, FileRole::OptimStates, 0);
@@ -154,8 +171,8 @@ CheckpointPtr plannedCheckpoint(const WritePlan& plan)
     target->modelFiles.clear();
     target->whole.clear();
     target->templateModel = kNoFile;
-    target->templateOptim = kNoFile;
     addPlannedFiles(*target, source, plan);
+    keepOptions(*target, source);
     addPlannedUnits(*target, plan);
     return target;
 }

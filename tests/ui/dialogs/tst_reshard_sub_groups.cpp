@@ -2,6 +2,7 @@
 #include "core/checkpoint/model/model_states.h"
 #include "tests/ui/dialogs/reshard_fixture.h"
 #include "tests/ui/ui_tests.h"
+#include "ui/layoutmap/geometry/map_text.h"
 
 #include <QComboBox>
 #include <QLabel>
@@ -32,6 +33,32 @@ private Q_SLOTS:
             QCOMPARE(stack->count(), 3U); // and the frozen parameters
             for (uint32_t i = 0; i < 3; ++i)
                 QVERIFY2(!stack->source(i).unit().subgroup, side); // it would be in the title
+        }
+    }
+
+    void mapsSayWhichGroupsDecay_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::newRow("sub-groups") << u"zero3-w4"_s;
+        QTest::newRow("groups") << u"zero2-w2"_s;
+        QTest::newRow("stages") << u"pipeline-w4"_s;
+    }
+
+    void mapsSayWhichGroupsDecay()
+    {
+        QFETCH(QString, sample);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        const Reshard dialog(ui, 8);
+        QVERIFY(dialog.settle());
+        for (const char* side : {"Before", "After"}) {
+            const MapStackPtr& stack = dialog.map(side)->canvas()->stack();
+            QStringList names;
+            for (uint32_t i = 0; i < stack->count(); ++i)
+                names.append(MapText::sectionName(stack->source(i)));
+            const QString all = names.join(u'\n');
+            QVERIFY2(all.contains(u"with decay"_s) && all.contains(u"without decay"_s),
+                qPrintable(QString::fromLatin1(side) % u": "_s % all));
         }
     }
 
