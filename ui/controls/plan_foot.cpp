@@ -31,7 +31,7 @@ PlanFoot::PlanFoot(Theme& theme, const QString& prefix, QWidget* parent)
     m_start->setEnabled(false);
     m_save = buttons->addButton(tr("Save &Plan…"), QDialogButtonBox::ActionRole);
     m_save->setObjectName(prefix % u"Save"_s);
-    m_save->setToolTip(tr("Saves the plan for `shardscope run`, on this machine or another"));
+    setWhyNotSaved({});
     m_save->setEnabled(false);
     auto* last = new QHBoxLayout;
     last->addWidget(m_summary, 1);
@@ -56,6 +56,14 @@ void PlanFoot::setResumes(bool resumes)
     m_start->setText(resumes ? tr("Resume") : tr("Start"));
 }
 
+void PlanFoot::setWhyNotSaved(const QString& reason)
+{
+    m_canSave = reason.isEmpty();
+    m_save->setToolTip(
+        m_canSave ? tr("Saves the plan for `shardscope run`, on this machine or another") : reason);
+    m_save->setAccessibleDescription(m_save->toolTip());
+}
+
 void PlanFoot::showPlanning()
 {
     m_start->setEnabled(false);
@@ -66,7 +74,7 @@ void PlanFoot::showPlanning()
 void PlanFoot::showPlan(const WritePlan* plan, const std::optional<uint64_t>& freeBytes, bool canStart)
 {
     m_start->setEnabled(plan != nullptr && canStart);
-    m_save->setEnabled(plan != nullptr && canStart);
+    m_save->setEnabled(plan != nullptr && canStart && m_canSave);
     m_summary->setText(plan != nullptr ? planSummary(*plan, freeBytes) % u'\n'
                 % planEstimate(*plan, m_writeRate, ExecuteOptions().memoryLimitBytes)
                                        : tr("No files can be written."));

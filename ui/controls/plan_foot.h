@@ -30,6 +30,8 @@ public:
     void showPlanning();
     /// Start continues an interrupted job.
     void setResumes(bool resumes);
+    /// Why plans cannot be saved; empty: they can be.
+    void setWhyNotSaved(const QString& reason);
     /// Null: there is no plan.
     void showPlan(const WritePlan* plan, const std::optional<uint64_t>& freeBytes, bool canStart);
     [[nodiscard]] QPushButton* startButton() const { return m_start; }
@@ -44,6 +46,7 @@ private:
     QLabel* m_summary;
     QPushButton* m_save;
     QPushButton* m_start;
+    bool m_canSave = true; ///< any plan
     uint64_t m_writeRate = 0;
 };
 

@@ -165,6 +165,11 @@ void PlanDialog::show()
 {
     const WritePlanPtr& plan = preview().plan;
     showProblem();
+    const bool isElsewhere = wish() != nullptr && far::isElsewhere(wish()->target);
+    m_foot->setWhyNotSaved(isElsewhere
+            ? tr("A saved plan runs on the machine that it writes to. This target is on another host: Start, "
+                 "or the command above, runs the job there.")
+            : QString());
     m_foot->setResumes(preview().resumes && !preview().problem);
     m_foot->showPlan(plan.get(), preview().freeBytes, !preview().problem);
     m_fileList->setPlan(plan);

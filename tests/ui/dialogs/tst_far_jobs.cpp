@@ -179,6 +179,9 @@ void TestFarJobs::startsAJobWhereTheCheckpointIs()
     QVERIFY2(
         dialog->startButton()->isEnabled(), qPrintable(dialog->findChild<QLabel*>(u"messageText"_s)->text()));
     QVERIFY(dialog->findChild<QLabel*>(u"messageText"_s)->text().contains(u"runs on started"_s));
+    auto* save = dialog->findChild<QPushButton*>(u"reshardSave"_s);
+    QVERIFY(!save->isEnabled()); // `shardscope run` would refuse it
+    QVERIFY2(save->toolTip().contains(u"another host"_s), qPrintable(save->toolTip()));
     dialog->startButton()->click();
     QVERIFY(comes(fixture, JobState::Succeeded));
     QVERIFY(fixture.window().jobs().jobs().isEmpty());
