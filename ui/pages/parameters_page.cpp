@@ -50,7 +50,7 @@ constexpr std::array<std::string_view, 13> kColumns{"name", "shape", "elements",
 std::string rankCell(const ParameterIndex& index, ParamId id, uint32_t share)
 {
     const Checkpoint& checkpoint = *index.checkpoint();
-    const FlatUnit* unit = checkpoint.unitOf(id);
+    const FlatUnit* unit = index.unitOf(id);
     if (unit == nullptr || index.facts(id).ranks() == 0)
         return {};
     return csvText(rankLabel(checkpoint, checkpoint.rankOf(*unit, share)).toStdString());

@@ -277,6 +277,27 @@ private Q_SLOTS:
         QCOMPARE(whole.data(CopyRole).toString(), u"stored whole"_s);
     }
 
+    void aTiedNameIsWhereItsOwnerIs()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        QVERIFY(ui.settle());
+        const ParameterTableModel* table = ui.find<ParametersPage>("parametersPage")->model();
+        const auto at = [&](const char* name, ParamColumn column) {
+            return table->index(table->rowOf(*ui.checkpoint()->findParam(name)), static_cast<int>(column));
+        };
+        const QModelIndex where = at("lm_head.weight", ParamColumn::Where);
+        QCOMPARE(
+            where.data(CopyRole).toString(), u"dp 0 to dp 1, of 2 ranks, tied to tok_embeddings.weight"_s);
+        QCOMPARE(where.data(WhereRole), at("tok_embeddings.weight", ParamColumn::Where).data(WhereRole));
+        QCOMPARE(at("lm_head.weight", ParamColumn::Ranks).data().toString(), u"2"_s);
+        QCOMPARE(at("lm_head.weight", ParamColumn::Padding).data().toString(), u"–"_s);
+        ui.find<FilterField>("filterField")->setText(u"rank:1 shared:yes"_s);
+        QVERIFY(ui.settle());
+        QCOMPARE(table->rowCount(), 1);
+    }
+
     /// The last rank has fewer rows of a tensor, not a gap.
     void aDistributedTensorFillsItsBar()
     {

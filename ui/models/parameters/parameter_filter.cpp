@@ -82,7 +82,7 @@ bool isOnRank(const ParameterIndex& index, ParamId id, const FilterWord& word)
 {
     const Checkpoint& checkpoint = *index.checkpoint();
     const ParamFacts& facts = index.facts(id);
-    const FlatUnit* unit = checkpoint.unitOf(id);
+    const FlatUnit* unit = index.unitOf(id);
     if (unit == nullptr || facts.ranks() == 0)
         return false;
     const uint32_t lowest = rankOfRow(checkpoint, *unit, facts.firstShare);

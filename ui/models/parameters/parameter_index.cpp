@@ -136,15 +136,29 @@ void ParameterIndex::collectFacts()
         const ParamId owner = checkpoint.params[i].sharedWith;
         if (owner != kNoParam && m_stateSets[m_facts[i].states].empty())
             m_facts[i].states = m_facts[index(owner)].states;
+        if (const ParamFacts& held = facts(placedAs(ParamId{static_cast<uint32_t>(i)}));
+            &held != &m_facts[i]) {
+            m_facts[i].firstShare = held.firstShare;
+            m_facts[i].lastShare = held.lastShare;
+            m_facts[i].begin = held.begin;
+            m_facts[i].end = held.end;
+        }
         m_maxBytes = std::max(m_maxBytes, m_facts[i].bytes);
     }
     compareFacts();
 }
 
-std::vector<std::pair<float, float>> ParameterIndex::lostParts(ParamId param) const
+ParamId ParameterIndex::placedAs(ParamId param) const
+{
+    const Parameter& own = m_checkpoint->params[index(param)];
+    return own.unit == kNoUnit && own.sharedWith != kNoParam ? own.sharedWith : param;
+}
+
+std::vector<std::pair<float, float>> ParameterIndex::lostParts(ParamId of) const
 {
     std::vector<std::pair<float, float>> out;
-    const FlatUnit* unit = m_checkpoint->unitOf(param);
+    const ParamId param = placedAs(of);
+    const FlatUnit* unit = unitOf(param);
     const ParamFacts& held = facts(param);
     if (held.lostBytes == 0 || unit == nullptr)
         return out;
@@ -220,8 +234,11 @@ uint64_t ParameterIndex::keyOf(size_t param, ParamColumn column) const
         return facts.bytes;
     case ParamColumn::Ranks:
         return facts.ranks();
-    case ParamColumn::Where: // unit by unit, as in its flat buffer
-        return of.unit == kNoUnit ? 0 : (uint64_t{index(of.unit)} + 1) << 32 | of.indexInUnit;
+    case ParamColumn::Where: { // unit by unit, as in its flat buffer
+        const ParamId at = placedAs(ParamId{static_cast<uint32_t>(param)});
+        const Parameter& placed = m_checkpoint->params[index(at)];
+        return placed.unit == kNoUnit ? 0 : (uint64_t{index(placed.unit)} + 1) << 32 | placed.indexInUnit;
+    }
     case ParamColumn::Padding:
         return facts.padding;
     case ParamColumn::DType:

@@ -39,7 +39,8 @@ struct ParamFacts {
     uint64_t lostBytes = 0; ///< not among `bytes`: no file has them
     DType dtype = DType::Unknown; ///< as modelDtype()
     uint16_t states = 0; ///< index into ParameterIndex::stateSets()
-    /// Places in the partition of its unit, the last one included; no rank if `lastShare` is below.
+    /// Places in the partition of its unit, the last one included; no rank if `lastShare` is below. An alias
+    /// has its owner's.
     uint32_t firstShare = 1;
     uint32_t lastShare = 0;
     uint64_t padding = 0; ///< elements next to it, on all ranks together
@@ -62,6 +63,9 @@ public:
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     [[nodiscard]] size_t size() const { return m_facts.size(); }
     [[nodiscard]] const ParamFacts& facts(ParamId param) const { return m_facts[index(param)]; }
+    /// The parameter that its places are of: an alias without a unit of its own has its owner's.
+    [[nodiscard]] ParamId placedAs(ParamId param) const;
+    [[nodiscard]] const FlatUnit* unitOf(ParamId param) const { return m_checkpoint->unitOf(placedAs(param)); }
     [[nodiscard]] const std::vector<std::string>& stateSets() const { return m_stateSets; }
     [[nodiscard]] uint64_t maxBytes() const { return m_maxBytes; }
     /// Parts of ParamFacts::begin to end that no file has: pairs of ends, 0 to 1.

@@ -130,14 +130,16 @@ QString ParameterTableModel::textOf(ParamId id, ParamColumn column) const
 QString ParameterTableModel::placeOf(ParamId id) const
 {
     const Checkpoint& checkpoint = *m_index->checkpoint();
-    const FlatUnit* unit = checkpoint.unitOf(id);
+    const FlatUnit* unit = m_index->unitOf(id);
     const ParamFacts& held = facts(id);
+    const ParamId owner = param(id).sharedWith;
+    const QString tied = owner == kNoParam ? QString() : tr(", tied to %1").arg(toText(param(owner).name));
     if (unit == nullptr || held.ranks() == 0)
-        return tr("stored whole");
+        return tr("stored whole") % tied;
     const auto rank = [&](uint32_t share) { return rankLabel(checkpoint, checkpoint.rankOf(*unit, share)); };
     const QString where = held.ranks() == 1 ? rank(held.firstShare)
                                             : tr("%1 to %2").arg(rank(held.firstShare), rank(held.lastShare));
-    return tr("%1, of %2 ranks").arg(where, countText(unit->partition.ranks()));
+    return tr("%1, of %2 ranks").arg(where, countText(unit->partition.ranks())) % tied;
 }
 
 } // namespace shardscope::ui
