@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/controls/job_card.h"
 
+#include "ui/session/findings/finding_ways.h"
 #include "ui/style/icons.h"
 #include "ui/style/text_size.h"
 #include "ui/text/progress_text.h"
@@ -301,7 +302,7 @@ void JobCard::showProblems()
         return;
     const std::vector<Finding>& problems = m_job->outcome().problems;
     for (const Finding& problem : std::span(problems).first(std::min(problems.size(), kMostLinks))) {
-        const QString where = toText(problem.where.text());
+        const QString where = placeText(problem.where);
         const QString text = sentenceText(problem.message);
         auto* link = new LinkButton(where.isEmpty() ? text : QString(where % u" · "_s % text), this);
         link->setObjectName(u"jobProblem"_s);

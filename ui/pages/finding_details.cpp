@@ -184,7 +184,7 @@ QString FindingDetails::findingText(const FindingGroup& alike, const Checkpoint*
     QString html = u"<li>"_s % alike.message.toHtmlEscaped();
     const auto addPlace = [&](const Place& where) {
         const QString links = linksTo(where, checkpoint);
-        html += u"<br><code>"_s % escaped(where.text()) % u"</code>"_s;
+        html += u"<br><code>"_s % placeText(where).toHtmlEscaped() % u"</code>"_s;
         if (!links.isEmpty())
             html += u" → "_s % links;
     };

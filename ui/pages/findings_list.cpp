@@ -2,6 +2,7 @@
 #include "ui/pages/findings_list.h"
 
 #include "ui/session/findings/check_text.h"
+#include "ui/session/findings/finding_ways.h"
 #include "ui/style/icons.h"
 #include "ui/style/text_size.h"
 #include "ui/text/text.h"
@@ -107,7 +108,7 @@ void FindingsList::addRow(const FindingGroup& group)
             : warning ? ThemeRole::Warning
                       : ThemeRole::Info));
     mark->setToolTip(finding.where.isEmpty() ? severityText(finding.severity)
-                                             : tr("Go to %1").arg(toText(finding.where.text())));
+                                             : tr("Go to %1").arg(placeText(finding.where)));
     mark->setAccessibleName(severityText(finding.severity) % u": "_s % group.message);
     mark->setFocusPolicy(Qt::NoFocus); // the message leads to the same place
 
@@ -117,33 +118,50 @@ void FindingsList::addRow(const FindingGroup& group)
     for (size_t i = 0; i < alike.size() && i < kMaxPlaces; ++i) {
         if (alike[i]->where.isEmpty())
             continue;
-        places.append(toText(alike[i]->where.text()));
+        places.append(placeText(alike[i]->where));
         lines->addWidget(addLink(u"findingPlace"_s, places.back(), alike[i]->where));
     }
     if (alike.size() > kMaxPlaces)
         lines->addWidget(
             addLink(u"findingPlace"_s, tr("and %1 more places").arg(alike.size() - kMaxPlaces), {}));
-    QStringList facts;
-    if (alike.size() == 1)
-        for (size_t i = 0; i < finding.evidence.size() && i < kMaxPlaces; ++i)
-            if (const QString fact = factText(finding.evidence[i]); !places.contains(fact))
-                facts.append(fact);
-    facts.append(toText(finding.code));
     LinkButton* text = addLink(u"finding"_s, group.message, finding.where);
     text->setAccessibleName(mark->accessibleName());
     text->setToolTip(mark->toolTip());
     connect(mark, &QToolButton::clicked, text, &QAbstractButton::click);
+    addFacts(group, places, lines);
+    m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
+    m_grid->addWidget(text, m_row, 1);
+    m_grid->addLayout(lines, m_row + 1, 1);
+    m_grid->setRowMinimumHeight(m_row + 2, 6);
+    m_row += 3;
+}
+
+/// The first facts, and last the code.
+void FindingsList::addFacts(const FindingGroup& group, const QStringList& places, QVBoxLayout* lines)
+{
+    const Finding& finding = group.first();
+    QStringList facts;
+    if (group.findings.size() == 1)
+        for (const std::string& each : finding.evidence)
+            if (const QString fact = factText(finding, each); !places.contains(fact))
+                facts.append(fact);
+    const qsizetype more = facts.size() - static_cast<qsizetype>(kMaxPlaces);
+    if (more > 0)
+        facts.resize(kMaxPlaces);
+    else
+        facts.append(toText(finding.code));
     auto* known = new ElidedLabel(this);
     known->setObjectName(u"findingFacts"_s);
     known->setText(facts.join(QChar::LineSeparator));
     known->setWraps(true); // also a name without a space
     known->setForegroundRole(QPalette::PlaceholderText);
     lines->addWidget(known);
-    m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
-    m_grid->addWidget(text, m_row, 1);
-    m_grid->addLayout(lines, m_row + 1, 1);
-    m_grid->setRowMinimumHeight(m_row + 2, 6);
-    m_row += 3;
+    if (more <= 0)
+        return;
+    lines->addWidget(addLink(u"findingFactsMore"_s, tr("and %1 more, on the Findings page").arg(more), {}));
+    QLabel* code = addLabel(u"findingCode"_s, toText(finding.code));
+    code->setForegroundRole(QPalette::PlaceholderText);
+    lines->addWidget(code);
 }
 
 } // namespace shardscope::ui

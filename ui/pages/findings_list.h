@@ -8,6 +8,7 @@
 
 class QGridLayout;
 class QLabel;
+class QVBoxLayout;
 
 namespace shardscope::ui {
 
@@ -32,6 +33,8 @@ Q_SIGNALS:
 
 private:
     void addRow(const FindingGroup& group);
+    /// Those that are not among the places.
+    void addFacts(const FindingGroup& group, const QStringList& places, QVBoxLayout* lines);
     QLabel* addLabel(const QString& name, const QString& text);
     LinkButton* addLink(const QString& name, const QString& text, const Place& where);
 

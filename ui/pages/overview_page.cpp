@@ -391,9 +391,11 @@ void OverviewPage::summarise(const std::vector<Finding>& found)
     }
     const bool repairable = std::any_of(groups.begin(), groups.end(),
         [](const FindingGroup& group) { return repairs(diagnosisOf(group.first().code), group.first()); });
-    // The card of findings says which.
+    size_t errors = 0; // as the card counts them, which says which
+    for (const FindingGroup& group : groups)
+        errors += group.findings.size();
     m_messages->showMessage(Severity::Error,
-        groups.size() == 1 ? tr("A problem was found.") : tr("%1 problems were found.").arg(groups.size()),
+        errors == 1 ? tr("A problem was found.") : tr("%1 problems were found.").arg(countText(errors)),
         repairable ? QStringList{tr("&Repair…")} : QStringList());
 }
 

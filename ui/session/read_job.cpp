@@ -12,6 +12,7 @@
 #include "core/report/answers/skeleton_report.h"
 #include "core/report/answers/verify_report.h"
 #include "ui/session/far_answers.h"
+#include "ui/session/findings/finding_ways.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/session/session.h"
 #include "ui/session/value_run.h"
@@ -120,7 +121,7 @@ QString verdictOf(const VerifyReport& report, size_t marks)
 
 void logProblem(const Finding& problem, JobContext& context)
 {
-    const std::string where = problem.where.text();
+    const std::string where = placeText(problem.where).toStdString();
     context.log(problem.message + (where.empty() ? "" : ": " + where));
     for (const std::string& fact : problem.evidence)
         context.log("    " + fact);

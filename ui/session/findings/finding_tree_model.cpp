@@ -3,6 +3,7 @@
 
 #include "ui/models/model_roles.h"
 #include "ui/session/findings/finding_groups.h"
+#include "ui/session/findings/finding_ways.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 
@@ -136,7 +137,7 @@ bool FindingTreeModel::matches(const DoctorFinding& made) const
         return false;
     if (m_filter.isEmpty())
         return true;
-    const std::string where = finding.where.text();
+    const std::string where = placeText(finding.where).toStdString(); // as it is seen
     const std::array<std::string, 5> texts{loweredBytes(finding.code), loweredBytes(finding.message),
         loweredBytes(where), loweredBytes(made.diagnosis->name), loweredBytes(made.diagnosis->letter)};
     return m_filter.keeps(

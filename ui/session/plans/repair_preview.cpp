@@ -2,6 +2,7 @@
 #include "ui/session/plans/repair_preview.h"
 
 #include "ui/jobs/free_later.h"
+#include "ui/session/findings/finding_ways.h"
 #include "ui/text/text.h"
 
 using namespace Qt::StringLiterals;
@@ -64,7 +65,7 @@ QString changeText(const RepairChange& change)
     if (!change.before.empty() || !change.after.empty())
         text += u": "_s % toText(change.before) % u" → "_s % toText(change.after);
     if (!change.where.isEmpty())
-        text += u"  ["_s % toText(change.where.text()) % u']';
+        text += u"  ["_s % placeText(change.where) % u']';
     if (change.reconstructed)
         text += u"  "_s % u"(reconstructed, and marked so)"_s;
     return text;
