@@ -4,6 +4,7 @@
 #include "core/checkpoint/folder/folder_content.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/far/far_host.h"
+#include "core/far/far_path.h"
 #include "ui/jobs/free_later.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/session/runs/tag_store.h"
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 
 namespace shardscope::ui {
 
@@ -32,6 +35,14 @@ bool sameLayout(const FlatUnit& a, const FlatUnit& b)
     return a.kind == b.kind && a.group == b.group && a.subgroup == b.subgroup
         && a.partition.partitionElements() == b.partition.partitionElements()
         && a.partition.ranks() == b.partition.ranks();
+}
+
+io::Path wholePath(const io::Path& path)
+{
+    std::error_code failed;
+    const io::Path whole
+        = path.empty() || far::isElsewhere(path) ? path : std::filesystem::absolute(path, failed);
+    return failed ? path : whole;
 }
 
 /// Null if there are none.
@@ -107,6 +118,10 @@ void Session::open(const io::Path& path, const std::string& tag)
 
 void Session::open(OpenedPlace place)
 {
+    // Commands that name it are for any folder.
+    place.path = wholePath(place.path);
+    for (io::Path& root : place.roots)
+        root = wholePath(root);
     const bool refining = m_checkpoint && place == m_shown;
     m_place = std::move(place);
     read(refining);

@@ -304,7 +304,8 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "torch.load stops where the header is wrong; it does not check CRCs of "
                              "payloads, and loads wrong numbers silently.",
             .resuming = "The parameters in this record are not what was saved.",
-            .exporting = "They are exported unchanged."},
+            .exporting = "Stock tools export them unchanged; this program stops at a damaged record that it "
+                         "reads."},
         .remedy = "refill the content of the record on a copy, marked: masters from the 16-bit copies, "
                   "moments from a neighbouring tag or another checkpoint",
         .repairs = true,

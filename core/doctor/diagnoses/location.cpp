@@ -166,7 +166,8 @@ constexpr Diagnosis kNodeLocalShards{
     .worst = Severity::Warning,
     .means = {.loading = "Each node of stock DeepSpeed reports the files of the others as missing.",
         .resuming = "Nothing is lost as long as the disks of the other nodes exist.",
-        .exporting = "ZeRO-1 and 2 can export weights without them: the model file has 16-bit copies."},
+        .exporting = "An export stops without them. With ZeRO-1 and 2 the model file still has 16-bit copies "
+                     "of the weights."},
     .remedy
     = "copy the files of the ranks that are listed into one folder, or name their folders with `--root`",
     .threads = "DS#2319, EleutherAI/gpt-neox#750, stanford-crfm/mistral#48, PL#11947, ms-swift#2644, "
@@ -375,8 +376,9 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "Stock DeepSpeed stops on the ranks without files.",
             .resuming
             = "The masters and optimizer states of these ranks are lost unless another folder has them.",
-            .exporting = "Weights that only these ranks have cannot be exported; ZeRO-1/2 keep 16-bit copies "
-                         "in the model file."},
+            .exporting
+            = "An export stops, because the masters of these ranks are missing. With ZeRO-1 and 2 the "
+              "model file still has 16-bit copies, from which a repair fills them."},
         .remedy = "copy the files from where they were saved (`--root` adds a folder), or refill them on a "
                   "copy: from a neighbouring tag, a universal folder or the 16-bit copies, with "
                   "reconstructed values marked",

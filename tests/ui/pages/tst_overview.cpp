@@ -8,8 +8,11 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
+#include "ui/pages/findings_list.h"
+#include "ui/session/findings/finding_tree_model.h"
 #include "ui/text/text.h"
 #include "ui/widgets/card.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/link_button.h"
 
@@ -69,6 +72,28 @@ class TestOverview : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    /// Names as they are, not as addresses spell them; what is left out is said.
+    void theCardOfFindingsIsForPeople()
+    {
+        Theme theme;
+        FindingsList list(theme);
+        const Place first = ParamAddress{"odd.gain [0] *", "fp32", std::pair<uint64_t, uint64_t>{1, 2}};
+        const Place second = ParamAddress{"odd.gain [0] *", "fp32", std::pair<uint64_t, uint64_t>{5, 9}};
+        Finding finding{"non-finite", Severity::Error, "values are not finite", first, {}};
+        finding.parts = {first, second};
+        finding.evidence = {first.text(), second.text(), "a", "b", "c", "d", "e"};
+        list.setFindings({finding}, true, {});
+        QCOMPARE(list.findChild<LinkButton*>(u"findingPlace"_s)->text(), u"odd.gain [0] *#fp32[1:2]"_s);
+        const auto* facts = list.findChild<ElidedLabel*>(u"findingFacts"_s);
+        QVERIFY2(facts->text().startsWith(u"odd.gain [0] *#fp32[5:9]"_s), qPrintable(facts->text()));
+        QVERIFY(list.findChild<LinkButton*>(u"findingFactsMore"_s)->text().startsWith(u"and 2 more"_s));
+        FindingTreeModel model(theme);
+        model.setFindings({{finding, &diagnosisOf(finding.code), {}, CheckDepth::Bytes}});
+        const QModelIndex row = model.index(0, FindingTreeModel::Where, model.index(0, 0));
+        QCOMPARE(row.data().toString(), u"odd.gain [0] *#fp32[1:2]"_s);
+        QVERIFY(model.index(0, FindingTreeModel::Where).data().toString().isEmpty()); // a kind has no place
+    }
+
     void numbersOfParametersLeadToThem()
     {
         WindowFixture ui;

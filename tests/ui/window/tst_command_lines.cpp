@@ -11,11 +11,13 @@
 
 #include <QAction>
 #include <QClipboard>
+#include <QDir>
 #include <QFile>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTreeView>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -77,6 +79,26 @@ private Q_SLOTS:
         QCOMPARE(sourceWords(tagged, {"/run/global_step5", {}}).options.join(u' '), u"--tag global_step5"_s);
         tagged.latest = "global_step5";
         QVERIFY(sourceWords(tagged, {"/run", {}}).options.isEmpty());
+    }
+
+    /// The program may have been started with a path that only its own folder knows.
+    void commandsNameWholePaths()
+    {
+        WindowFixture ui;
+        copiedSample("zero2-w2", ui.folder(u"run"_s));
+        QVERIFY(
+            QFile::remove(ui.folder(u"run/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s)));
+        const QString before = QDir::currentPath();
+        QVERIFY(QDir::setCurrent(ui.folder({})));
+        const bool isOpen = ui.open(u"run"_s);
+        QVERIFY(QDir::setCurrent(before));
+        QVERIFY(isOpen);
+        ui.window().showPage(PageId::Findings);
+        QVERIFY(ui.settle());
+        auto* tree = ui.find<QTreeView>("findingTree");
+        tree->setCurrentIndex(tree->model()->index(0, 0));
+        const QString command = ui.find<QLineEdit>("findingCommand")->text();
+        QVERIFY2(command.contains(u"repair "_s + ui.folder(u"run"_s) + u" DST"_s), qPrintable(command));
     }
 
     void aRepairNamesAllThatWasOpened()

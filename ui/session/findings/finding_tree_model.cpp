@@ -243,21 +243,20 @@ QString FindingTreeModel::repairText(const std::string& code) const
                                       : tr("not with the default settings");
 }
 
-QString FindingTreeModel::kindText(const Kind& kind, int column) const
+QString FindingTreeModel::kindText(const Kind& kind) const
 {
-    if (column == What)
-        return kind.findings.size() == 1 ? kindName(kind)
-                                         : tr("%1 (%2)").arg(kindName(kind), countText(kind.findings.size()));
-    QStringList notes;
+    QStringList text{kind.findings.size() == 1
+            ? kindName(kind)
+            : tr("%1 (%2)").arg(kindName(kind), countText(kind.findings.size()))};
     if (kind.diagnosis->silent && kind.severity == Severity::Error)
-        notes.append(tr("loads silently"));
+        text.append(tr("loads silently"));
     if (m_ticked.contains(kind.code))
-        notes.append(!m_planned ? tr("chosen for repair")
-                : *m_planned    ? tr("will be repaired")
-                                : tr("cannot be repaired with these settings"));
+        text.append(!m_planned ? tr("chosen for repair")
+                : *m_planned   ? tr("will be repaired")
+                               : tr("cannot be repaired with these settings"));
     else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
-        notes.append(repairText(kind.code));
-    return notes.join(u" · "_s);
+        text.append(repairText(kind.code));
+    return text.join(u" · "_s);
 }
 
 QVariant FindingTreeModel::data(const QModelIndex& at, int role) const
@@ -267,17 +266,18 @@ QVariant FindingTreeModel::data(const QModelIndex& at, int role) const
     const QModelIndex above = parent(at);
     if (!above.isValid()) {
         const Kind& kind = m_kinds[static_cast<size_t>(at.row())];
+        if (at.column() != What) // its findings have the places
+            return {};
         if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
-            return kindText(kind, at.column());
-        if (role == Qt::AccessibleTextRole && at.column() == What)
-            return QString(severityText(kind.severity) % u": "_s % kindText(kind, What));
-        if (role == Qt::DecorationRole && at.column() == What)
-            return m_icons[static_cast<size_t>(kind.severity)];
-        return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
+            return kindText(kind);
+        if (role == Qt::AccessibleTextRole)
+            return QString(severityText(kind.severity) % u": "_s % kindText(kind));
+        return role == Qt::DecorationRole ? QVariant(m_icons[static_cast<size_t>(kind.severity)])
+                                          : QVariant();
     }
     const Row& row = rowAt(at);
     if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
-        return at.column() == What ? row.message : toText(m_all[row.findings.front()].finding.where.text());
+        return at.column() == What ? row.message : placeText(m_all[row.findings.front()].finding.where);
     return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
 }
 

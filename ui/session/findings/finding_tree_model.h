@@ -82,7 +82,8 @@ private:
     void showTicked();
     [[nodiscard]] bool matches(const DoctorFinding& made) const;
     [[nodiscard]] QString repairText(const std::string& code) const;
-    [[nodiscard]] QString kindText(const Kind& kind, int column) const;
+    /// Its name, how many there are, and what becomes of them.
+    [[nodiscard]] QString kindText(const Kind& kind) const;
     [[nodiscard]] static QString kindName(const Kind& kind);
 
     std::vector<DoctorFinding> m_all;
