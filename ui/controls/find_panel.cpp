@@ -119,6 +119,24 @@ private:
     const std::vector<FindHit>& m_hits;
 };
 
+/// What can be typed, with an example of each.
+QString helpText()
+{
+    const std::pair<QString, QString> lines[] = {
+        {u"down_proj"_s, FindPanel::tr("part of the name of a parameter, module or file")},
+        {u"rank 3, dp3, layer 19"_s, FindPanel::tr("a rank or a layer")},
+        {u"name[5,7]"_s, FindPanel::tr("one element of a tensor")},
+        {u"4096, 0x1000"_s, FindPanel::tr("an offset in what is selected")},
+        {u"has:nan size>1M"_s, FindPanel::tr("a filter; terms are offered as you type")},
+        {u">"_s, FindPanel::tr("a command")},
+    };
+    QString html = FindPanel::tr("Type one of these:") % u"<table cellspacing=\"0\">"_s;
+    for (const auto& [example, meaning] : lines)
+        html += u"<tr><td style=\"padding-right:16px\"><b>"_s % example.toHtmlEscaped() % u"</b></td><td>"_s
+            % meaning.toHtmlEscaped() % u"</td></tr>"_s;
+    return html % u"</table>"_s;
+}
+
 } // namespace
 
 FindPanel::FindPanel(Theme& theme, QWidget* field)
@@ -196,12 +214,12 @@ void FindPanel::show(const FindList& found, const QString& typed)
             QString(findGroupText(hit.group) % u": "_s % hit.text % u", "_s % hit.detail));
     }
     m_rows->setVisible(!m_hits.empty());
+    const bool isHelp = found.problem.isEmpty() && (typed.trimmed().isEmpty() || typed.trimmed() == ">"_L1);
+    m_note->setTextFormat(isHelp ? Qt::RichText : Qt::PlainText);
     if (!found.problem.isEmpty())
         m_note->setText(found.problem);
-    else if (typed.trimmed().isEmpty() || typed.trimmed() == ">"_L1)
-        m_note->setText(
-            tr("Part of a name · rank 3 · dp3 · layer 19 · a file · 4096 or 0x1000 in what is selected · "
-               "name[5,7] · has:nan, size>1M and other terms · > commands"));
+    else if (isHelp)
+        m_note->setText(helpText());
     else
         m_note->setText(tr("Nothing has this name."));
     m_note->setVisible(m_hits.empty() || !found.problem.isEmpty() || typed.trimmed().isEmpty());

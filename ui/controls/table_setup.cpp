@@ -185,7 +185,12 @@ void prepareView(
     view->setSelectionBehavior(QAbstractItemView::SelectRows);
     view->setSelectionMode(QAbstractItemView::SingleSelection);
     view->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-    view->setFrameShape(QFrame::NoFrame);
+    const auto frame = [view, &theme] { // where lists have the colour of what is around them
+        view->setFrameStyle(theme.mode() == ThemeMode::HighContrast ? int(QFrame::Box) | int(QFrame::Plain)
+                                                                    : int(QFrame::NoFrame));
+    };
+    QObject::connect(&theme, &Theme::changed, view, frame);
+    frame();
     addCopyActions(view);
 }
 

@@ -75,6 +75,7 @@ HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& h
     , m_folder(new QLineEdit(u"~"_s, this))
     , m_messages(new MessageBar(theme, this))
     , m_list(new QTreeWidget(this))
+    , m_hint(new QLabel(m_list->viewport()))
     , m_summary(new QLabel(this))
     , m_open(new QPushButton(tr("&Open"), this))
 {
@@ -95,6 +96,12 @@ HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& h
     m_list->setRootIsDecorated(false);
     m_list->header()->hide();
     m_list->installEventFilter(this);
+    m_hint->setObjectName(u"hostHint"_s);
+    m_hint->setAlignment(Qt::AlignCenter);
+    m_hint->setWordWrap(true);
+    m_hint->setForegroundRole(QPalette::PlaceholderText);
+    auto* inList = new QVBoxLayout(m_list->viewport());
+    inList->addWidget(m_hint);
     m_summary->setObjectName(u"hostSummary"_s);
     m_summary->setWordWrap(true);
     m_open->setObjectName(u"hostOpen"_s);
@@ -190,12 +197,21 @@ io::Path HostDialog::folder() const
     return far::typedPath(path.toStdString());
 }
 
+void HostDialog::showHint(const QString& text)
+{
+    m_hint->setText(text);
+    m_hint->setVisible(!text.isEmpty());
+    m_list->setAccessibleDescription(text);
+}
+
 void HostDialog::clear()
 {
     m_worker.cancel();
     m_listed.clear();
     m_list->clear();
     m_messages->hide();
+    showHint(tr("Choose a host, or type its name, and press List: its folders appear here.\n\nThe hosts in "
+                "~/.ssh/config are offered, and those that were opened before."));
     m_summary->setText(
         tr("ssh connects, with your keys and configuration. Nothing needs to be installed there."));
     m_open->setEnabled(far::isFar(folder()));
@@ -214,6 +230,7 @@ void HostDialog::look(const std::string& below)
         return;
     }
     m_messages->hide();
+    showHint({});
     m_summary->setText(tr("Listing %1…").arg(pathText(wanted)));
     m_worker.run<Listing>(
         [&files = m_files, wanted](const std::stop_token&, const std::function<void(Listing)>& deliver) {
@@ -260,6 +277,7 @@ void HostDialog::show(const Listing& listing)
     for (const Listing::Entry& entry : listing.entries)
         add(toText(entry.name), entry.name, entry.isFolder);
     m_list->addTopLevelItems(items);
+    showHint(items.isEmpty() ? tr("The folder is empty.") : QString());
     QString what = tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
     if (listing.entries.size() < listing.folders + listing.files)
         what += tr(" The first %1 are shown; type the name of another one.")

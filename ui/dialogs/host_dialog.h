@@ -46,6 +46,8 @@ private:
     void look(const std::string& below = {});
     void show(const Listing& listing);
     void clear();
+    /// What the list says while nothing is in it.
+    void showHint(const QString& text);
     void choose();
     /// What is typed as a path of the file system. Empty without a host.
     [[nodiscard]] io::Path folder() const;
@@ -55,6 +57,7 @@ private:
     QLineEdit* m_folder;
     MessageBar* m_messages;
     QTreeWidget* m_list;
+    QLabel* m_hint; ///< in the empty list
     QLabel* m_summary;
     QPushButton* m_open;
     io::Path m_listed; ///< empty: nothing is

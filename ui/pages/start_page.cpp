@@ -35,7 +35,7 @@ QString secondLine(const RecentEntry& entry)
     if (entry.tags > 1)
         facts.append(StartPage::tr("%1 tags").arg(entry.tags));
     if (entry.when.isValid())
-        facts.append(QLocale().toString(entry.when, QLocale::ShortFormat));
+        facts.append(StartPage::tr("opened %1").arg(QLocale().toString(entry.when, QLocale::ShortFormat)));
     return facts.join(u" · "_s);
 }
 

@@ -177,6 +177,8 @@ void TestFarHosts::walksThroughFoldersOfAHost()
     QVERIFY(dialog);
     auto* host = dialog->findChild<QComboBox*>(u"hostName"_s);
     QVERIFY(host->findText(u"walk"_s) >= 0);
+    const auto* hint = dialog->findChild<QLabel*>(u"hostHint"_s);
+    QVERIFY(hint->isVisible() && hint->text().contains(u"press List"_s));
     host->setEditText(u"walk"_s);
     QTest::mouseClick(dialog->findChild<QPushButton*>(u"hostLook"_s), Qt::LeftButton);
     auto* list = dialog->findChild<QTreeWidget*>(u"hostList"_s);
@@ -184,6 +186,7 @@ void TestFarHosts::walksThroughFoldersOfAHost()
         return QTest::qWaitFor([&] { return !list->findItems(name, Qt::MatchExactly).isEmpty(); }, 10'000);
     };
     QVERIFY(shows(u"runs"_s));
+    QVERIFY(!hint->isVisible());
     list->setCurrentItem(list->findItems(u"runs"_s, Qt::MatchExactly).first());
     QTest::keyClick(list, Qt::Key_Return);
     QVERIFY(shows(u"llama"_s));

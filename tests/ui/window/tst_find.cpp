@@ -228,6 +228,19 @@ private Q_SLOTS:
         QVERIFY(ui.window().selection().current().element == 7U);
     }
 
+    void theHelpHasALineForEachKind()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(type(ui, Qt::Key_F, {}));
+        const auto* note = ui.find<QLabel>("findNote");
+        QTRY_VERIFY(note->isVisible());
+        for (const QString& example : {u"rank 3"_s, u"name[5,7]"_s, u"has:nan"_s, u"&gt;"_s})
+            QVERIFY2(note->text().contains(example), qPrintable(note->text()));
+        QVERIFY(note->text().count(u"<tr>"_s) >= 5);
+        QVERIFY(note->height() >= note->heightForWidth(note->width()));
+    }
+
     void whatDoesNotExistSaysWhy()
     {
         WindowFixture ui;

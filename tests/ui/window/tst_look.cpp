@@ -216,6 +216,27 @@ private Q_SLOTS:
             QVERIFY(contrast(image.pixelColor(at), ground) >= 3);
     }
 
+    /// Their ground is that of what is around them.
+    void listsHaveAnEdge()
+    {
+        WindowFixture ui(ThemeMode::HighContrast);
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.window().showPage(u"runs"_s));
+        QVERIFY(ui.settle());
+        ui.window().actionSet()[ActionId::OpenHost]->trigger();
+        for (const char* name : {"tagTable", "hostList"}) {
+            const auto* list = ui.find<QAbstractItemView>(name);
+            QVERIFY2(list != nullptr && list->isVisible(), name);
+            const QImage image = list->grab().toImage();
+            const QColor ground = list->palette().color(QPalette::Base);
+            for (const QPoint at :
+                {QPoint(0, image.height() / 2), QPoint(image.width() / 2, image.height() - 1)})
+                QVERIFY2(contrast(image.pixelColor(at), ground) >= 3, name);
+        }
+        ui.theme().setMode(ThemeMode::Light);
+        QCOMPARE(ui.find<QAbstractItemView>("tagTable")->frameWidth(), 0);
+    }
+
     /// Without a theme of the desktop, Qt's own cross and arrow are dark grey.
     void smallMarksCanBeSeen_data() { textOfThePaletteCanBeRead_data(); }
 

@@ -433,6 +433,7 @@ private Q_SLOTS:
         QCOMPARE(list->count(), 3);
         QTRY_VERIFY(list->item(1)->font().italic());
         QVERIFY(!list->item(0)->font().italic());
+        QVERIFY2(list->item(0)->text().contains(u" · opened "_s), qPrintable(list->item(0)->text()));
         Q_EMIT list->itemActivated(list->item(0));
         QVERIFY(ui.settle());
         QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero2);
