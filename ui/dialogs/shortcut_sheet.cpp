@@ -20,6 +20,8 @@ namespace {
 
 using Line = std::pair<QString, QString>;
 
+constexpr auto kText = "shortcutText"_L1; ///< the name of what says what a key does
+
 /// The keys of a view, which are no actions. tst_shortcut_sheet.cpp compares them with what the views take.
 struct KeyList {
     QString title;
@@ -37,7 +39,10 @@ void addLine(QGridLayout* grid, const QString& list, const Line& line)
     bold.setBold(true);
     key->setFont(bold);
     grid->addWidget(key, row, 0, Qt::AlignTop);
-    grid->addWidget(new QLabel(line.second), row, 1, Qt::AlignTop);
+    auto* text = new QLabel(line.second);
+    text->setObjectName(kText);
+    grid->addWidget(text, row, 1);
+    grid->setColumnStretch(1, 1);
 }
 
 void addList(QVBoxLayout* column, const KeyList& list)
@@ -174,7 +179,12 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
     area->setAccessibleName(windowTitle());
     rows->addWidget(area, 1);
     rows->addWidget(buttons);
-    resizeWithinScreen(this, lists->sizeHint() + QSize(64, 90));
+    const QSize whole = lists->sizeHint() + QSize(64, 90);
+    for (QLabel* text : lists->findChildren<QLabel*>(kText)) {
+        text->setAlignment(Qt::AlignLeading | Qt::AlignTop);
+        text->setWordWrap(true); // where the screen is too narrow for it
+    }
+    resizeWithinScreen(this, whole);
 }
 
 } // namespace shardscope::ui

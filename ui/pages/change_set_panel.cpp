@@ -47,6 +47,7 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     setObjectName(u"changeSet"_s);
     m_title->setObjectName(u"changeSetTitle"_s);
     m_title->setTextFormat(Qt::PlainText);
+    m_title->setWordWrap(true); // else larger text makes the page wider than the window
     m_changes->setObjectName(u"changeList"_s);
     m_changes->setAccessibleName(tr("Changes to be made on the copy"));
     m_changes->setWordWrap(true);

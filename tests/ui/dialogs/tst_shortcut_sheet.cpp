@@ -16,6 +16,8 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QRegularExpression>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QShortcut>
 #include <QTabWidget>
 #include <QTest>
@@ -113,6 +115,20 @@ private Q_SLOTS:
             const QString name = shortcut->key().toString(QKeySequence::NativeText);
             QVERIFY2(keys.contains(name), qPrintable(name));
         }
+    }
+
+    /// What does not fit is in a second line.
+    void hasNoSidewaysBar()
+    {
+        WindowFixture ui;
+        ShortcutSheet sheet(ui.window().findChildren<QAction*>());
+        sheet.resize(800, 600);
+        sheet.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&sheet));
+        const auto* area = sheet.findChild<QScrollArea*>();
+        QCOMPARE(area->horizontalScrollBar()->maximum(), 0);
+        for (const QLabel* text : sheet.findChildren<QLabel*>(u"shortcutText"_s))
+            QVERIFY2(text->height() >= text->heightForWidth(text->width()), qPrintable(text->text()));
     }
 
     void hasEveryKeyOfTheMap()

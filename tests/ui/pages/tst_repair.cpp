@@ -112,10 +112,12 @@ private Q_SLOTS:
         QVERIFY(ui.open(broken));
         ui.window().showPage(PageId::Findings);
         QVERIFY(ui.settle());
-        QCOMPARE(whereOf(ui, "rank-missing"), u"can be repaired"_s);
+        QCOMPARE(repairOf(ui, "rank-missing"), u"can be repaired"_s);
         QVERIFY(tick(ui, "rank-missing"));
         auto* panel = ui.find<ChangeSetPanel>("changeSet");
         QVERIFY(panel->isVisible());
+        const auto* title = ui.find<QLabel>("changeSetTitle"); // it must not push the page out of the window
+        QVERIFY(panel->minimumSizeHint().width() < title->fontMetrics().horizontalAdvance(title->text()));
         QVERIFY2(
             panel->preview().plan, panel->preview().problem ? panel->preview().problem->message.c_str() : "");
         auto* list = ui.find<QListWidget>("changeList");
