@@ -92,14 +92,14 @@ QWidget* ChangeSetPanel::makeChoices()
     auto* choices = new QWidget(this);
     m_masters->setObjectName(u"repairMasters"_s);
     m_masters->setAccessibleName(tr("Where lost masters come from"));
-    m_masters->addItem(tr("Lost masters: 16-bit copies, else a donor"));
-    m_masters->addItem(tr("Lost masters: 16-bit copies"));
-    m_masters->addItem(tr("Lost masters: a donor"));
+    m_masters->addItem(tr("Masters: 16-bit copies, else a donor"));
+    m_masters->addItem(tr("Masters: 16-bit copies"));
+    m_masters->addItem(tr("Masters: a donor"));
     m_moments->setObjectName(u"repairMoments"_s);
     m_moments->setAccessibleName(tr("Where lost optimizer states come from"));
-    m_moments->addItem(tr("Lost moments: a donor, else zeros"));
-    m_moments->addItem(tr("Lost moments: zeros"));
-    m_moments->addItem(tr("Lost moments: a donor"));
+    m_moments->addItem(tr("Moments: a donor, else zeros"));
+    m_moments->addItem(tr("Moments: zeros"));
+    m_moments->addItem(tr("Moments: a donor"));
     m_donors->setObjectName(u"repairDonors"_s);
     m_donors->setEditable(true);
     m_donors->setInsertPolicy(QComboBox::NoInsert);
@@ -128,9 +128,10 @@ QWidget* ChangeSetPanel::makeChoices()
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         box->setMinimumContentsLength(14);
         box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+        box->setToolTip(box->accessibleName());
     }
-    line->addWidget(m_masters);
-    line->addWidget(m_moments);
+    line->addWidget(m_masters, 6); // whose text is longer
+    line->addWidget(m_moments, 5);
     second->addWidget(m_donors, 1);
     second->addWidget(browse);
     second->addWidget(m_values, 1);

@@ -225,7 +225,7 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         ui.window().actionSet()[ActionId::OpenHost]->trigger();
         for (const char* name : {"tagTable", "hostList"}) {
-            const auto* list = ui.find<QAbstractItemView>(name);
+            auto* list = ui.find<QAbstractItemView>(name);
             QVERIFY2(list != nullptr && list->isVisible(), name);
             const QImage image = list->grab().toImage();
             const QColor ground = list->palette().color(QPalette::Base);
