@@ -322,7 +322,10 @@ Result<std::vector<io::DirectoryEntry>> ObjectFiles::list(const io::Path& path)
     if (!isObject(path))
         return ForwardingFileSystem::list(path);
     SHARDSCOPE_TRY(const auto objects, m_known->objects(inner()));
-    SHARDSCOPE_TRY(const ObjectPath place, objectPathOf(path));
+    ObjectPath place; // of the store
+    if (!isStore(path)) {
+        SHARDSCOPE_TRY(place, objectPathOf(path));
+    }
     SHARDSCOPE_TRY(const auto folder, objects->list(place));
     std::vector<io::DirectoryEntry> out;
     for (const auto& [name, version] : folder->files)

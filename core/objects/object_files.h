@@ -17,7 +17,8 @@ namespace shardscope::objects {
 /// A folder is a common prefix of keys; where an object has its name, that is there in its place. A listing
 /// is known for half a minute: what it shows is opened without a further question. An object is the version
 /// that was opened: each read names its ETag, and another one is SourceChanged. Ranges of many objects are
-/// under way at once. Errors are those of ObjectStore and openObjectStore().
+/// under way at once. `s3://` can be listed, for its buckets, and nothing else. Errors are those of
+/// ObjectStore and openObjectStore().
 class ObjectFiles final : public io::ForwardingFileSystem
 {
 public:

@@ -37,6 +37,11 @@ bool isObject(const io::Path& path)
     return std::string_view(path.native()).starts_with(kScheme);
 }
 
+bool isStore(const io::Path& path)
+{
+    return path.native() == kScheme;
+}
+
 Result<ObjectPath> objectPathOf(const io::Path& path)
 {
     if (!isObject(path))

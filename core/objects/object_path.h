@@ -18,6 +18,8 @@ struct ObjectPath {
 
 /// Whether it begins with `s3://`.
 bool isObject(const io::Path& path);
+/// Whether it is `s3://`: the store itself, whose folders are its buckets.
+bool isStore(const io::Path& path);
 /// Usage where no bucket is named, its name is none (letters, digits, '.', '-', '_'), or a part of the key is
 /// empty, "." or "..", which paths cannot have.
 Result<ObjectPath> objectPathOf(const io::Path& path);

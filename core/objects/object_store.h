@@ -61,6 +61,7 @@ class ObjectStore
 public:
     virtual ~ObjectStore() = default;
     /// One page after the other, up to a million names. A bucket may be empty; NotFound for other folders.
+    /// The folders of a place without a bucket are the buckets of the account.
     virtual Result<ObjectFolder> list(const ObjectPath& folder) = 0;
     /// An object; else a folder, if there is anything below it or it is a bucket; else NotFound.
     virtual std::vector<Result<FoundObject>> look(std::span<const ObjectPath> places) = 0;

@@ -2,7 +2,8 @@
 """An object store on this machine: `rclone serve s3`, from a virtual environment in the user's cache.
 
 store.py --set-up makes the environment, once per requirements.txt (packaging/setup.sh --with-tools);
-store.py --program prints the path of rclone, or nothing if it is not there. Standard library only.
+store.py --program prints the path of rclone, or nothing if it is not there; store.py --serve ROOT ACCESS SECRET
+prints the URL of a server with these keys, which ends with the standard input. Standard library only.
 """
 
 import hashlib
@@ -76,5 +77,10 @@ class Store:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--set-up"]:
         set_up()
+    elif sys.argv[1:2] == ["--serve"]:
+        served = Store(sys.argv[2], tuple(sys.argv[3:5]))
+        print(served.url, flush=True)
+        sys.stdin.read()
+        served.end()
     elif (folder() / "complete").exists():
         print(folder() / "bin/rclone", end="")

@@ -38,10 +38,38 @@ namespace {
 constexpr int kNameRole = Qt::UserRole; ///< raw bytes
 constexpr int kFolderRole = Qt::UserRole + 1;
 constexpr size_t kMostShown = 2000;
+constexpr uint64_t kMostLookedInto = 64; ///< folders, each of which takes a question
+constexpr auto kStore = "s3://"_L1; ///< in place of a host
+
+bool isInStore(const io::Path& path)
+{
+    return far::isElsewhere(path) && !far::isFar(path);
+}
+
+/// Whether it is the store itself, which only has buckets.
+bool isStore(const io::Path& path)
+{
+    return path == io::Path(kStore.data());
+}
+
+/// As what is typed in both fields; `s3://` has neither bucket nor key.
+QString storePath(const QString& host, const QString& folder)
+{
+    const QString below = folder == "~"_L1 ? QString() : folder;
+    const QString whole = host.sliced(kStore.size()) % u'/' % below;
+    return kStore % whole.split(u'/', Qt::SkipEmptyParts).join(u'/');
+}
+
+/// Whether it holds a checkpoint, as far as that is known by few questions.
+bool looksLikeCheckpoint(io::FileSystem& files, const Folder& folder, uint64_t folders)
+{
+    return folders <= kMostLookedInto ? holdsCheckpoint(files, folder)
+                                      : folder.isTagFolder() || folder.has("latest");
+}
 
 } // namespace
 
-/// A folder of another host, or why it could not be listed.
+/// A folder of another host or store, or why it could not be listed.
 struct HostDialog::Listing {
     struct Entry {
         std::string name; ///< raw bytes
@@ -87,8 +115,9 @@ HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& h
     m_host->setEditable(true);
     m_host->setInsertPolicy(QComboBox::NoInsert);
     m_host->addItems(hosts);
+    m_host->addItem(kStore);
     m_host->setCurrentIndex(-1);
-    m_host->lineEdit()->setPlaceholderText(tr("[user@]host, as ssh takes it"));
+    m_host->lineEdit()->setPlaceholderText(tr("[user@]host, as ssh takes it, or s3://bucket"));
     m_folder->setObjectName(u"hostFolder"_s);
     m_list->setObjectName(u"hostList"_s);
     prepareTree(m_list, theme, u"hostList"_s, tr("What the folder contains"));
@@ -106,7 +135,12 @@ HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& h
     m_summary->setWordWrap(true);
     m_open->setObjectName(u"hostOpen"_s);
     makeLayout();
-    connect(m_host, &QComboBox::activated, this, [this] { look(); });
+    connect(m_host, &QComboBox::activated, this, [this] {
+        const bool isBucket = m_host->currentText().startsWith(kStore);
+        if (isBucket || isInStore(m_listed)) // a path of hosts is none of buckets
+            m_folder->setText(isBucket ? u"/"_s : u"~"_s);
+        look();
+    });
     connect(m_host->lineEdit(), &QLineEdit::textEdited, this, &HostDialog::clear);
     connect(m_folder, &QLineEdit::textEdited, this, &HostDialog::clear);
     connect(m_list, &QTreeWidget::itemActivated, this, [this](const QTreeWidgetItem* item) {
@@ -115,6 +149,8 @@ HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& h
         else
             choose();
     });
+    connect(
+        m_list, &QTreeWidget::itemSelectionChanged, this, [this] { m_open->setEnabled(!chosen().empty()); });
     connect(m_open, &QPushButton::clicked, this, &HostDialog::choose);
     clear();
     addConfiguredHosts();
@@ -193,6 +229,8 @@ io::Path HostDialog::folder() const
     const QString typed = m_folder->text().trimmed();
     if (host.isEmpty())
         return {};
+    if (host.startsWith(kStore))
+        return toPath(storePath(host, typed));
     const QString path = host % u':' % (typed == "~"_L1 ? QString() : typed);
     return far::typedPath(path.toStdString());
 }
@@ -204,29 +242,43 @@ void HostDialog::showHint(const QString& text)
     m_list->setAccessibleDescription(text);
 }
 
+io::Path HostDialog::above() const
+{
+    const auto there = far::farPathOf(m_listed);
+    if (there)
+        return there->path.has_relative_path() ? m_listed.parent_path() : io::Path();
+    if (!isInStore(m_listed) || isStore(m_listed))
+        return {};
+    const io::Path parent = m_listed.parent_path(); // "s3:" of a bucket
+    return isInStore(parent) ? parent : io::Path(kStore.data());
+}
+
 void HostDialog::clear()
 {
     m_worker.cancel();
     m_listed.clear();
     m_list->clear();
     m_messages->hide();
-    showHint(tr("Choose a host, or type its name, and press List: its folders appear here.\n\nThe hosts in "
-                "~/.ssh/config are offered, and those that were opened before."));
-    m_summary->setText(
-        tr("ssh connects, with your keys and configuration. Nothing needs to be installed there."));
-    m_open->setEnabled(far::isFar(folder()));
+    showHint(isInStore(folder())
+            ? tr("Type s3:// or s3://bucket, and press List: buckets and folders appear here.")
+            : tr("Choose a host, or type its name, and press List: its folders appear here.\n\nThe hosts in "
+                 "~/.ssh/config are offered, and those that were opened before."));
+    m_summary->setText(isInStore(folder())
+            ? tr("Endpoint and keys are those of the AWS tools. s3:// lists your buckets.")
+            : tr("ssh connects, with your keys and configuration. Nothing needs to be installed there."));
+    m_open->setEnabled(!chosen().empty());
 }
 
 void HostDialog::look(const std::string& below)
 {
     io::Path wanted = below.empty() ? folder() : m_listed / below;
     if (below == "..")
-        wanted = m_listed.parent_path();
-    if (!far::isFar(wanted)) {
+        wanted = above();
+    if (!far::isElsewhere(wanted)) {
         m_messages->showMessage(Severity::Warning,
-            m_host->currentText().trimmed().isEmpty()
-                ? tr("Name a host.")
-                : tr("This is no name of a host, or no path on it: a path begins with / or ~."));
+            m_host->currentText().trimmed().isEmpty() ? tr("Name a host, or a bucket as s3://bucket.")
+                                                      : tr("This is no name of a host or s3://bucket, or no "
+                                                           "path on it: a path begins with / or ~."));
         return;
     }
     m_messages->hide();
@@ -236,18 +288,30 @@ void HostDialog::look(const std::string& below)
         [&files = m_files, wanted](const std::stop_token&, const std::function<void(Listing)>& deliver) {
             Listing out{wanted};
             far::connectAgainTo(std::span(&wanted, 1));
-            const auto path = files.canonical(wanted);
+            const auto path = isInStore(wanted) ? wanted : files.canonical(wanted);
             auto folder = path ? listFolder(files, *path) : Result<Folder>(forward(path.error()));
             if (folder) {
-                out.isCheckpoint = holdsCheckpoint(files, *folder);
                 out.path = *path;
                 out.take(folder->entries);
+                out.isCheckpoint = looksLikeCheckpoint(files, *folder, out.folders);
             } else {
                 out.error = folder.error();
             }
             deliver(std::move(out));
         },
         [this](const Listing& listing) { show(listing); });
+}
+
+void HostDialog::showPlace()
+{
+    if (const auto there = far::farPathOf(m_listed)) {
+        m_folder->setText(QString::fromStdString(there->path.native()));
+        return;
+    }
+    const QString path = QString::fromStdString(m_listed.native());
+    const qsizetype key = path.indexOf(u'/', kStore.size());
+    m_host->setEditText(path.left(key));
+    m_folder->setText(key < 0 ? u"/"_s : path.sliced(key));
 }
 
 void HostDialog::show(const Listing& listing)
@@ -260,8 +324,7 @@ void HostDialog::show(const Listing& listing)
         return;
     }
     m_listed = listing.path;
-    const auto there = far::farPathOf(m_listed);
-    m_folder->setText(there ? QString::fromStdString(there->path.native()) : QString());
+    showPlace();
     const QIcon icons[]
         = {style()->standardIcon(QStyle::SP_FileIcon), style()->standardIcon(QStyle::SP_DirIcon)};
     QList<QTreeWidgetItem*> items; // in no list yet: nothing follows each change
@@ -272,21 +335,25 @@ void HostDialog::show(const Listing& listing)
         item->setIcon(0, icons[isFolder ? 1 : 0]);
         items.append(item);
     };
-    if (there && there->path.has_relative_path())
+    if (!above().empty())
         add(tr(".. (up)"), "..", true);
     for (const Listing::Entry& entry : listing.entries)
         add(toText(entry.name), entry.name, entry.isFolder);
     m_list->addTopLevelItems(items);
-    showHint(items.isEmpty() ? tr("The folder is empty.") : QString());
-    QString what = tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
+    showHint(!items.isEmpty()   ? QString()
+            : isStore(m_listed) ? tr("There are no buckets.")
+                                : tr("The folder is empty."));
+    QString what = isStore(m_listed)
+        ? tr("%1 buckets.").arg(countText(listing.folders))
+        : tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
     if (listing.entries.size() < listing.folders + listing.files)
         what += tr(" The first %1 are shown; type the name of another one.")
                     .arg(countText(listing.entries.size()));
     m_summary->setText(listing.isCheckpoint ? tr("This folder holds a checkpoint. %1").arg(what) : what);
-    m_open->setEnabled(true);
     if (m_list->topLevelItemCount() > 0)
         m_list->setCurrentItem(m_list->topLevelItem(0));
     m_list->clearSelection(); // the folder itself is what opens
+    m_open->setEnabled(!chosen().empty());
     m_list->setFocus();
 }
 
@@ -299,7 +366,7 @@ io::Path HostDialog::chosen() const
     const io::Path path = m_listed.empty() ? folder()
         : name.empty() || name == ".."     ? m_listed
                                            : m_listed / name;
-    return far::isFar(path) ? path : io::Path();
+    return far::isElsewhere(path) && !isStore(path) ? path : io::Path();
 }
 
 void HostDialog::choose()
@@ -315,8 +382,7 @@ bool HostDialog::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_list && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
-        const auto there = far::farPathOf(m_listed);
-        if (key->key() == Qt::Key_Backspace && there && there->path.has_relative_path()) {
+        if (key->key() == Qt::Key_Backspace && !above().empty()) {
             look("..");
             return true;
         }

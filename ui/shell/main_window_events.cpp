@@ -342,8 +342,10 @@ void MainWindow::askForHost()
     for (const RecentEntry& entry : m_settings.recent()) {
         for (const QString& path : QStringList{entry.path} + entry.roots) {
             const auto far = far::farPathOf(toPath(path));
-            if (far && !hosts.contains(toText(far->host)))
-                hosts.append(toText(far->host));
+            const bool isObject = !far && far::isElsewhere(toPath(path)); // s3://bucket/key
+            const QString host = far ? toText(far->host) : isObject ? path.section(u'/', 0, 2) : QString();
+            if (!host.isEmpty() && !hosts.contains(host))
+                hosts.append(host);
         }
     }
     auto* dialog = new HostDialog(m_session.files(), m_theme, hosts, this);

@@ -173,6 +173,27 @@ Result<ListingPage> parseListing(std::string_view xml, std::string_view prefix)
     return PageReader(root, prefix).read();
 }
 
+Result<std::vector<std::string>> parseBuckets(std::string_view xml)
+{
+    pugi::xml_document document;
+    if (!document.load_buffer(xml.data(), xml.size(), kParsing, pugi::encoding_utf8))
+        return broken("it is no XML");
+    const pugi::xml_node root = document.child("ListAllMyBucketsResult");
+    if (!root)
+        return broken("it is no ListAllMyBucketsResult");
+    std::vector<std::string> out;
+    for (const pugi::xml_node& node : root.child("Buckets").children("Bucket")) {
+        const std::string name = node.child_value("Name");
+        const auto place = objectPathOf(objectPath(name, {}));
+        if (place && place->bucket == name)
+            out.push_back(name);
+    }
+    std::ranges::sort(out);
+    const auto [first, last] = std::ranges::unique(out);
+    out.erase(first, last);
+    return out;
+}
+
 StoreError parseStoreError(std::string_view xml)
 {
     pugi::xml_document document;

@@ -27,6 +27,10 @@ struct ListingPage {
 /// or a time is none, a name has a slash, a NUL or over 1,024 bytes, or a key does not begin with the prefix.
 Result<ListingPage> parseListing(std::string_view xml, std::string_view prefix);
 
+/// The names of the answer of ListBuckets, in byte order. Those that no path can have are left out. Hostile
+/// where it is no such answer.
+Result<std::vector<std::string>> parseBuckets(std::string_view xml);
+
 /// The error document of an answer; empty fields where it is none.
 struct StoreError {
     std::string code; ///< "NoSuchKey"; letters only

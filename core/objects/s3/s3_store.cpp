@@ -218,8 +218,34 @@ Result<ListingPage> S3Store::page(const ObjectPath& folder, const HttpAnswer& an
     return out;
 }
 
+Result<ObjectFolder> S3Store::buckets()
+{
+    std::vector<HttpRequest> one{request({}, {})};
+    one.front().bodyLimit = kListingBytes;
+    const HttpAnswer answer = ask(one).front();
+    if (!answer.failed && isGood(answer.status)) {
+        auto names = parseBuckets(answer.body);
+        return names ? Result<ObjectFolder>(ObjectFolder{{}, std::move(*names)})
+                     : forward(named(names.error(), {}));
+    }
+    // Amazon sends requests without keys to a page for people.
+    const std::string code = parseStoreError(answer.body).code;
+    const bool isKeyless = !m_settings.keys && !answer.failed && answer.status < 500;
+    if (!isKeyless && (answer.status != 403 || (!code.empty() && code != "AccessDenied")))
+        return forward(error(answer, {}));
+    return forward(
+        named({ErrorCode::Unreadable,
+                  "the object store does not list its buckets" + (code.empty() ? "" : " (" + code + ")"), {},
+                  isKeyless ? Hint(noKeys())
+                            : Hint("the account needs the permission s3:ListAllMyBuckets; else name a "
+                                   "bucket, `s3://BUCKET`")},
+            {}));
+}
+
 Result<ObjectFolder> S3Store::list(const ObjectPath& folder)
 {
+    if (folder.bucket.empty())
+        return buckets();
     ObjectFolder out;
     std::string token;
     bool isThere = folder.key.empty();

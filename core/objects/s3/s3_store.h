@@ -30,6 +30,7 @@ private:
     /// Signs and sends.
     std::vector<HttpAnswer> ask(std::vector<HttpRequest>& requests);
     [[nodiscard]] Result<ListingPage> page(const ObjectPath& folder, const HttpAnswer& answer) const;
+    Result<ObjectFolder> buckets();
     [[nodiscard]] Result<FoundObject> foundBy(
         const HttpAnswer& head, const HttpAnswer& listed, const ObjectPath& place) const;
     /// What an answer that is none says.
