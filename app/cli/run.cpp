@@ -17,6 +17,7 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
+#include "app/cli/jobs/window_command.h"
 #include "app/cli/schemas.h"
 #include "core/base/job_context.h"
 #include "core/base/shell_quote.h"
@@ -55,7 +56,6 @@ namespace {
 /// not a regular file: opening a FIFO could block forever.
 Result<JobContext::LogSink> openLogFile(const std::string& path)
 {
-    // Opening a FIFO without a reader would block forever. A missing file is created.
     std::error_code ignored;
     const auto status = std::filesystem::status(path, ignored);
     const bool isThere = std::filesystem::exists(status);
@@ -265,12 +265,12 @@ Result<int> runCommand(Parsed& parsed, Output& output, jobs::JobRun* detached)
     if (!code)
         return code;
     SHARDSCOPE_CHECK(output.finishAnswer());
+    copyWindowCommand(session);
     return code;
 }
 
-Result<int> answerParsed(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
+Result<int> answerHere(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
 {
-    SHARDSCOPE_CHECK(requireReading(parsed));
     Session session(parsed, output, files, job);
     SHARDSCOPE_TRY(const int code, runVerb(session));
     SHARDSCOPE_CHECK(output.finishAnswer());
@@ -433,12 +433,8 @@ int answerRequest(const std::vector<std::string>& asked, const OutputSinks& sink
 /// Starts the command, and answers with its job; or runs `jobs`.
 Result<int> changeJobs(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
 {
-    if (parsed.command->name == "jobs") {
-        Session session(parsed, output, files, job);
-        SHARDSCOPE_TRY(const int code, runVerb(session));
-        SHARDSCOPE_CHECK(output.finishAnswer());
-        return code;
-    }
+    if (parsed.command->name == "jobs")
+        return answerHere(parsed, output, files, job);
     SHARDSCOPE_TRY(const jobs::JobEntry started, startDetached(parsed, output, files));
     writeJobsJson(output.answer(), {started});
     SHARDSCOPE_CHECK(output.finishAnswer());
@@ -472,8 +468,11 @@ int runDetached(const std::string& id)
 int answerWords(
     const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
 {
-    return answerRequest(asked, sinks, files, false,
-        [&](const Parsed& parsed, Output& output) { return answerParsed(parsed, output, files, job); });
+    return answerRequest(
+        asked, sinks, files, false, [&](const Parsed& parsed, Output& output) -> Result<int> {
+            SHARDSCOPE_CHECK(requireReading(parsed));
+            return answerHere(parsed, output, files, job);
+        });
 }
 
 int jobWords(

@@ -11,6 +11,8 @@ Option memoryOption();
 
 /// --json, --quiet, -v, --no-color, --progress, --log-file, --help.
 std::vector<Option> outputOptions();
+/// --copy, for verbs whose answer a page of the window shows.
+Option copyOption();
 /// --tag, --root: which tag, and where its files are.
 std::vector<Option> tagOptions();
 /// The same and --donor, for verbs that can read swap folders.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -15,6 +16,28 @@ namespace {
 
 constexpr size_t kMinTextWidth = 40;
 constexpr size_t kMaxTextWidth = 96;
+constexpr size_t kLongestEncoded = 74'994; ///< that xterm, hterm and others take
+constexpr size_t kScreenPiece = 512; ///< of what GNU screen passes on at a time, at most 768 bytes
+
+std::string base64Of(std::string_view text)
+{
+    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (size_t i = 0; i < text.size(); i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; ++k)
+            bits = bits << 8 | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0);
+        for (size_t k = 0; k < 4; ++k)
+            out += i + k > text.size() ? '=' : kLetters[bits >> (18 - 6 * k) & 63];
+    }
+    return out;
+}
+
+bool isSet(const char* variable)
+{
+    const char* const value = std::getenv(variable);
+    return value != nullptr && *value != '\0';
+}
 
 } // namespace
 
@@ -40,6 +63,23 @@ bool takesControlCodes(int descriptor)
     const char* const variable = std::getenv("TERM");
     const std::string_view kind = variable == nullptr ? std::string_view() : variable;
     return isatty(descriptor) == 1 && !kind.empty() && kind != "dumb";
+}
+
+std::string clipboardCodes(std::string_view text)
+{
+    const std::string encoded = base64Of(text);
+    if (encoded.size() > kLongestEncoded)
+        return {};
+    const std::string codes = "\x1b]52;c;" + encoded + "\a";
+    // tmux takes them itself (`set-clipboard on`), or passes them on (`allow-passthrough on`).
+    if (isSet("TMUX"))
+        return codes + "\x1bPtmux;\x1b" + codes + "\x1b\\";
+    if (!isSet("STY"))
+        return codes;
+    std::string out;
+    for (size_t at = 0; at < codes.size(); at += kScreenPiece)
+        out += "\x1bP" + codes.substr(at, kScreenPiece) + "\x1b\\";
+    return out;
 }
 
 size_t textWidth(int descriptor)

@@ -18,8 +18,8 @@ namespace shardscope::cli {
 namespace {
 
 /// Options that are about this process.
-constexpr std::array<std::string_view, 6> kOfThisProcess{
-    "--json", "--no-color", "--progress", "--log-file", "--no-remote-install", "--help"};
+constexpr std::array<std::string_view, 7> kOfThisProcess{
+    "--json", "--no-color", "--progress", "--log-file", "--no-remote-install", "--copy", "--help"};
 
 bool isOfThisProcess(const Option& option)
 {

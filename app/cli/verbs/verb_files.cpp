@@ -38,7 +38,8 @@ Command filesCommand()
         .positionals = {pathArgument()},
         .options
         = joined({{.name = "--records",
-                     .help = "Also list each file's zip records: offset, size, CRC-32, and what uses them."}},
+                      .help = "Also list each file's zip records: offset, size, CRC-32, and what uses them."},
+                     copyOption()},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope files runs/llama", "Which files exist, which are missing?"},

@@ -32,7 +32,7 @@ Command inspectCommand()
            "and findings. Reads the structure of every file, but no tensor data.",
             "A damaged or unsupported checkpoint is described as far as possible; this is not an error."},
         .positionals = {pathArgument()},
-        .options = checkpointOptions(),
+        .options = joined({copyOption()}, checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope inspect runs/llama", "The tag that `latest` names:"},
             {"shardscope inspect runs/llama --tag global_step500", "Another tag:"},

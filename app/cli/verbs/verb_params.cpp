@@ -32,7 +32,7 @@ Command paramsCommand()
            "model, its param group, whether it is trained, the parameter that it shares storage with, and "
            "its states in the checkpoint (fp32 masters, optimizer moments, weights)."},
         .positionals = {pathArgument()},
-        .options = checkpointOptions(),
+        .options = joined({copyOption()}, checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope params runs/llama", "All of them:"},
             {"shardscope params runs/llama --json | jq -r '.parameters[] | select(.trainable | not).name'",

@@ -72,7 +72,7 @@ Command showCommand()
                     .valueName = "FILE",
                     .help = "Also write the whole tensor as a NumPy file. Types that NumPy lacks (bfloat16, "
                             "float8) are converted to float32, exactly."},
-                {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
+                {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}, copyOption()},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope show runs/llama model.norm.weight --limit 8", "The first eight masters:"},
