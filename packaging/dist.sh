@@ -147,7 +147,7 @@ if wanted gui-wheel; then
 fi
 
 if wanted deb; then
-    configure_dist build/dist-deb -DSHARDSCOPE_BUILD_GUI=ON -DSHARDSCOPE_STATIC=OFF -DCMAKE_INSTALL_PREFIX=/usr
+    configure_dist build/dist-deb -DSHARDSCOPE_BUILD_GUI=ON -DCMAKE_INSTALL_PREFIX=/usr
     build build/dist-deb
     (cd "$root/build/dist-deb" && cpack -G DEB -B "$out" >cpack.log 2>&1) || { cat "$root/build/dist-deb/cpack.log"; exit 1; }
     rm -rf "$out/_CPack_Packages"

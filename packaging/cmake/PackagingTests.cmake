@@ -85,5 +85,5 @@ if(TARGET shardscope)
   endif()
   add_test(NAME packaging.install
            COMMAND sh ${packaging_tests}/check_install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
-                   $<IF:$<TARGET_EXISTS:shardscope-gui>,window,no-window>)
+                   $<IF:$<TARGET_EXISTS:shardscope-gui>,window,no-window> $<IF:$<TARGET_EXISTS:shardscope-static>,static,no-static>)
 endif()

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finishes the files of a Debian package: debian_files.py PACKAGE SOURCE SHARE, where SHARE is its /usr/share.
 
-Writes the copyright file and the changelog, and compresses manual pages, as Debian's policy asks (12.1, 12.5, 12.7). An
-installation that is not for a package (its SHARE is not below a staging folder of CPack) is left as it is.
+Writes the copyright file and the changelog, and compresses manual pages, as Debian's policy asks (12.1, 12.5, 12.7). Adds
+the licences of what the static program holds. An installation that is not for a package (its SHARE is not below a staging
+folder of CPack) is left as it is.
 """
 
 import email.utils
 import gzip
 import os
 import re
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -64,6 +66,9 @@ def main(package, source, share):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "copyright").write_text(COPYRIGHT, encoding="utf-8")
     (folder / "LICENSE").unlink(missing_ok=True)  # the common one serves
+    if (share.parent / "lib/shardscope/shardscope-static").exists():
+        notices = [sys.executable, Path(__file__).with_name("notices.py"), "static"]
+        (folder / "THIRD-PARTY-NOTICES").write_bytes(subprocess.check_output(notices))
     compress(folder / "changelog.gz", changelog(package, Path(source)).encode())
     for page in sorted((share / "man").rglob("*.1")):
         compress(f"{page}.gz", page.read_bytes())

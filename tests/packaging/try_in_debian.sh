@@ -70,6 +70,13 @@ if [ "$suite" = bookworm ]; then
     began=$(now)
     inside sh -c 'apt-get install -y -qq /try/dist/shardscope_*.deb >/dev/null 2>&1 && shardscope inspect /try/run | head -1'
     echo "apt install, first inspect: $(since "$began")"
+    # A home without anything stands for another host, and a script for ssh: the package holds what is copied there.
+    mkdir "$root/try/home"
+    printf '#!/bin/sh\nexec env -i HOME=/try/home PATH=/bin sh -c "$2"\n' >"$root/try/ssh"
+    chmod +x "$root/try/ssh"
+    began=$(now)
+    inside SHARDSCOPE_SSH=/try/ssh shardscope inspect node7:/try/run | head -1
+    echo "first contact with a host: $(since "$began")"
     began=$(now)
     inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -y -qq /try/dist/shardscope-gui_*.deb >/dev/null 2>&1 && shardscope-gui /try/run --screenshot /try/window-deb.png'
     echo "apt install, first window: $(since "$began")"
