@@ -3,6 +3,7 @@
 #include "core/base/sha256.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/far/far_path.h"
 #include "core/io/outage_watch.h"
 #include "core/plan/compose/wrapper_carry.h"
 #include "core/plan/model/saved_text.h"
@@ -120,6 +121,23 @@ bool isUndone(const std::string& code, const std::vector<std::string>& undone)
     });
 }
 
+/// A repair that ran on another host records paths of that host.
+RepairRecord onHostOf(const io::Path& repaired, RepairRecord record)
+{
+    const auto there = far::farPathOf(repaired);
+    if (!there)
+        return record;
+    const auto toHost = [&](auto& path) {
+        if (io::Path(path).is_absolute()) // a donor can be a tag
+            path = far::farPath(there->host, path).native();
+    };
+    toHost(record.source);
+    toHost(record.options.donor);
+    for (io::Path& root : record.roots)
+        toHost(root);
+    return record;
+}
+
 } // namespace
 
 Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
@@ -136,7 +154,8 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
         return fail(ErrorCode::NotACheckpoint,
             "this is not a repaired copy: it has no " + std::string(kRepairName), path.string(),
             "give the folder that `repair` wrote");
-    SHARDSCOPE_TRY(const RepairRecord record, readRepairText(*text, path));
+    SHARDSCOPE_TRY(RepairRecord recorded, readRepairText(*text, path));
+    const RepairRecord record = onHostOf(path, std::move(recorded));
     std::vector<std::string> left = record.options.fixes;
     std::erase_if(left, [&](const std::string& code) { return isUndone(code, undone); });
     if (left.size() == record.options.fixes.size() && (!undone.empty() || record.options.values.empty()))

@@ -138,6 +138,33 @@ TEST_CASE("checkpoints here and there are compared, and one from there is reshar
     CHECK((contentOf(third) == expected));
 }
 
+TEST_CASE("a repair on another host is undone there, as a job, and here")
+{
+    const Host host;
+    const fs::path run = host.home() / "llama";
+    fs::copy(samplePath("zero2-w2"), run, fs::copy_options::recursive);
+    const fs::path tag = slurp(run / "latest");
+    const std::string copy = far(host.home() / "repaired");
+    CHECK(host.run({"repair", far(run), copy, "--set", "step=9"}).exitCode == 0);
+    const ProcessResult there = host.run({"repair", "--undo", copy, far(host.home() / "again")});
+    CHECK_MESSAGE(there.exitCode == 0, there.err);
+    CHECK(there.err.find("this runs on node7 as job ") != std::string::npos);
+    const TemporaryFolder folder;
+    const ProcessResult here = host.run({"repair", "--undo", copy, folder / "again"});
+    CHECK_MESSAGE(here.exitCode == 0, here.err);
+    for (const auto& file : fs::directory_iterator(run / tag)) {
+        const fs::path name = tag / file.path().filename();
+        CHECK((slurp(host.home() / "again" / name) == slurp(file.path())));
+        CHECK((slurp(folder / "again" / name) == slurp(file.path())));
+    }
+    // The copy records the path of its source as that host has it.
+    fs::remove_all(run);
+    const auto error
+        = nlohmann::json::parse(host.run({"repair", "--undo", copy, folder / "x", "--json"}).out);
+    CHECK(error.at("code") == "source-changed");
+    CHECK(error.at("path") == far(run));
+}
+
 TEST_CASE("a check here of files there fetches no values unless it is asked to")
 {
     const Host host;
