@@ -121,15 +121,21 @@ bool isUndone(const std::string& code, const std::vector<std::string>& undone)
     });
 }
 
-/// A repair that ran on another host records paths of that host.
-RepairRecord onHostOf(const io::Path& repaired, RepairRecord record)
+/// Reads repair.json of a repaired copy. A repair that ran on another host records paths of that host.
+Result<RepairRecord> recordOf(io::FileSystem& files, const io::Path& path)
 {
-    const auto there = far::farPathOf(repaired);
-    if (!there)
-        return record;
-    const auto toHost = [&](auto& path) {
-        if (io::Path(path).is_absolute()) // a donor can be a tag
-            path = far::farPath(there->host, path).native();
+    const auto text = files.readSmall(path, kRecordLimitBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        return forward(text.error());
+    if (!text)
+        return fail(ErrorCode::NotACheckpoint,
+            "this is not a repaired copy: it has no " + std::string(kRepairName), path.string(),
+            "give the folder that `repair` wrote");
+    SHARDSCOPE_TRY(RepairRecord record, readRepairText(*text, path));
+    const auto there = far::farPathOf(path);
+    const auto toHost = [&](auto& recorded) {
+        if (there && io::Path(recorded).is_absolute()) // a donor can be a tag
+            recorded = far::farPath(there->host, recorded).native();
     };
     toHost(record.source);
     toHost(record.options.donor);
@@ -147,15 +153,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
     options.tag = tag;
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, repaired, options, job));
     const io::Path path = opened.checkpoint->tagFolder / kRepairName;
-    const auto text = files.readSmall(path, kRecordLimitBytes);
-    if (!text && text.error().code != ErrorCode::NotFound)
-        return forward(text.error());
-    if (!text)
-        return fail(ErrorCode::NotACheckpoint,
-            "this is not a repaired copy: it has no " + std::string(kRepairName), path.string(),
-            "give the folder that `repair` wrote");
-    SHARDSCOPE_TRY(RepairRecord recorded, readRepairText(*text, path));
-    const RepairRecord record = onHostOf(path, std::move(recorded));
+    SHARDSCOPE_TRY(const RepairRecord record, recordOf(files, path));
     std::vector<std::string> left = record.options.fixes;
     std::erase_if(left, [&](const std::string& code) { return isUndone(code, undone); });
     if (left.size() == record.options.fixes.size() && (!undone.empty() || record.options.values.empty()))
