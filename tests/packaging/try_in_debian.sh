@@ -71,8 +71,8 @@ if [ "$suite" = bookworm ]; then
     inside sh -c 'apt-get install -y -qq /try/dist/shardscope_*.deb >/dev/null 2>&1 && shardscope inspect /try/run | head -1'
     echo "apt install, first inspect: $(since "$began")"
     # A home without anything stands for another host, and a script for ssh: the package holds what is copied there.
-    mkdir "$root/try/home"
-    printf '#!/bin/sh\nexec env -i HOME=/try/home PATH=/bin sh -c "$2"\n' >"$root/try/ssh"
+    inside sh -c 'mkdir /try/home /try/tools && ln -s /usr/bin/* /try/tools && rm /try/tools/shardscope'
+    printf '#!/bin/sh\nexec env -i HOME=/try/home PATH=/try/tools sh -c "$2"\n' >"$root/try/ssh"
     chmod +x "$root/try/ssh"
     began=$(now)
     inside SHARDSCOPE_SSH=/try/ssh shardscope inspect node7:/try/run | head -1
