@@ -242,6 +242,23 @@ void HostDialog::showHint(const QString& text)
     m_list->setAccessibleDescription(text);
 }
 
+void HostDialog::clear()
+{
+    m_worker.cancel();
+    m_listed.clear();
+    m_list->clear();
+    m_messages->hide();
+    showHint(tr("Choose a host, or type its name, and press List: its folders appear here.\n\nThe hosts in "
+                "~/.ssh/config are offered, and those that were opened before."));
+    m_summary->setText(
+        tr("ssh connects, with your keys and configuration. Nothing needs to be installed there."));
+    if (isInStore(folder())) {
+        showHint(tr("Type s3:// or s3://bucket, and press List: buckets and folders appear here."));
+        m_summary->setText(tr("Endpoint and keys are those of the AWS tools. s3:// lists your buckets."));
+    }
+    m_open->setEnabled(!chosen().empty());
+}
+
 io::Path HostDialog::above() const
 {
     const auto there = far::farPathOf(m_listed);
@@ -251,22 +268,6 @@ io::Path HostDialog::above() const
         return {};
     const io::Path parent = m_listed.parent_path(); // "s3:" of a bucket
     return isInStore(parent) ? parent : io::Path(kStore.data());
-}
-
-void HostDialog::clear()
-{
-    m_worker.cancel();
-    m_listed.clear();
-    m_list->clear();
-    m_messages->hide();
-    showHint(isInStore(folder())
-            ? tr("Type s3:// or s3://bucket, and press List: buckets and folders appear here.")
-            : tr("Choose a host, or type its name, and press List: its folders appear here.\n\nThe hosts in "
-                 "~/.ssh/config are offered, and those that were opened before."));
-    m_summary->setText(isInStore(folder())
-            ? tr("Endpoint and keys are those of the AWS tools. s3:// lists your buckets.")
-            : tr("ssh connects, with your keys and configuration. Nothing needs to be installed there."));
-    m_open->setEnabled(!chosen().empty());
 }
 
 void HostDialog::look(const std::string& below)
@@ -340,12 +341,11 @@ void HostDialog::show(const Listing& listing)
     for (const Listing::Entry& entry : listing.entries)
         add(toText(entry.name), entry.name, entry.isFolder);
     m_list->addTopLevelItems(items);
-    showHint(!items.isEmpty()   ? QString()
-            : isStore(m_listed) ? tr("There are no buckets.")
-                                : tr("The folder is empty."));
-    QString what = isStore(m_listed)
-        ? tr("%1 buckets.").arg(countText(listing.folders))
-        : tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
+    const QString none = isStore(m_listed) ? tr("There are no buckets.") : tr("The folder is empty.");
+    showHint(items.isEmpty() ? none : QString());
+    QString what = tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
+    if (isStore(m_listed))
+        what = tr("%1 buckets.").arg(countText(listing.folders));
     if (listing.entries.size() < listing.folders + listing.files)
         what += tr(" The first %1 are shown; type the name of another one.")
                     .arg(countText(listing.entries.size()));
