@@ -52,8 +52,8 @@ io::Path placeOf(io::FileSystem& files, const io::Path& path, const std::string&
 std::string pageOf(const std::string& verb)
 {
     using Pair = std::pair<std::string_view, std::string_view>;
-    constexpr std::array<Pair, 5> kPages{Pair{"inspect", "overview"}, {"params", "parameters"},
-        {"layout", "map"}, {"files", "files"}, {"show", "tensor"}};
+    constexpr std::array<Pair, 6> kPages{Pair{"inspect", "overview"}, {"params", "parameters"},
+        {"layout", "map"}, {"files", "files"}, {"show", "tensor"}, {"check", "findings"}};
     return std::string(std::ranges::find(kPages, verb, &Pair::first)->second);
 }
 
@@ -99,6 +99,8 @@ void copyWindowCommand(const Session& session)
     };
     if (!takesControlCodes(STDERR_FILENO))
         return say("nothing was copied: standard error is no terminal that takes control codes");
+    if (session.arguments().allOf("PATH").size() != 1)
+        return say("nothing was copied: the window opens one checkpoint");
     const std::string command = windowCommand(session);
     const bool isSafe = printable(command) == command; // else it could run where it is pasted
     const std::string codes = isSafe ? clipboardCodes(command) : std::string();

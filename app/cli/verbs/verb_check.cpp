@@ -257,7 +257,7 @@ Command checkCommand()
             .help = "Run folder, tag folder, universal folder, or one file of a checkpoint.",
             .required = false,
             .repeats = true}},
-        .options = joined(checkOptions(), tagOptions()),
+        .options = joined(joined(checkOptions(), {copyOption()}), tagOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope check runs/llama", "Is anything wrong with the tag that `latest` names?"},
             {"shardscope check runs/* --fail-on warning --sarif findings.sarif", "In CI, for many:"},

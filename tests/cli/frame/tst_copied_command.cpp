@@ -63,6 +63,10 @@ TEST_CASE("the terminal copies the command that opens the same in the window")
         CHECK(copiedBy({"layout", run, option, "layers.0.mlp.up.weight", "--copy"})
             == "shardscope-gui --page map --select layers.0.mlp.up.weight " + run);
     }
+    CHECK(copiedBy({"check", run, "--copy"}) == "shardscope-gui --page findings " + run);
+    const ProcessResult both = runShardscope({"check", run, run, "--copy"}, terminal());
+    CHECK(copied(both.out).empty());
+    CHECK(both.out.find("the window opens one checkpoint") != std::string::npos);
     const ProcessResult shown = runShardscope({"inspect", run, "--copy"}, terminal());
     CHECK(
         shown.out.find("sent to the clipboard: shardscope-gui --page overview " + run) != std::string::npos);
