@@ -196,7 +196,8 @@ bool PlanDialog::copies(const std::string& /*state*/) const
 
 void PlanDialog::showKnown()
 {
-    const QString text = m_known
+    const bool copiesNothing = preview().problem && !preview().plan;
+    const QString text = m_known && !copiesNothing
         ? copiedFaultsText(*m_known, [this](const std::string& state) { return copies(state); })
         : QString();
     if (std::exchange(m_knownText, text) == text)

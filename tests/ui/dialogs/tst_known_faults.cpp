@@ -11,6 +11,7 @@
 #include <QAbstractButton>
 #include <QComboBox>
 #include <QFile>
+#include <QLineEdit>
 #include <QMenu>
 #include <QSignalSpy>
 #include <QToolButton>
@@ -103,6 +104,9 @@ private Q_SLOTS:
             state->setChecked(state->text() == "exp_avg"_L1);
         QVERIFY(shown.wait(30'000));
         QVERIFY(known->isVisible());
+        dialog->findChild<QLineEdit*>(u"exportOnly"_s)->setText(u"nothing.like.this"_s);
+        QVERIFY(shown.wait(30'000));
+        QVERIFY(!dialog->preview().plan && known->isHidden()); // nothing is copied
     }
 };
 
