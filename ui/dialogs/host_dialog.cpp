@@ -36,7 +36,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kNameRole = Qt::UserRole; ///< raw bytes
-constexpr int kFolderRole = Qt::UserRole + 1;
+constexpr int kFolderRole = Qt::UserRole + 100; ///< none that the delegate of trees paints
 constexpr size_t kMostShown = 2000;
 constexpr uint64_t kMostLookedInto = 64; ///< folders, each of which takes a question
 constexpr auto kStore = "s3://"_L1; ///< in place of a host

@@ -6,6 +6,7 @@
 #include "tests/ui/ui_tests.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/host_dialog.h"
+#include "ui/models/model_roles.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/verdict_panel.h"
 #include "ui/tensorview/heat_map.h"
@@ -190,6 +191,8 @@ void TestFarHosts::walksThroughFoldersOfAHost()
     list->setCurrentItem(list->findItems(u"runs"_s, Qt::MatchExactly).first());
     QTest::keyClick(list, Qt::Key_Return);
     QVERIFY(shows(u"llama"_s));
+    // No bar of a size lies over the icon of a folder.
+    QVERIFY(!list->findItems(u"llama"_s, Qt::MatchExactly).first()->data(0, ShareRole).isValid());
     QTest::keyClick(list, Qt::Key_Backspace);
     QVERIFY(shows(u"runs"_s));
     auto* folder = dialog->findChild<QLineEdit*>(u"hostFolder"_s);
