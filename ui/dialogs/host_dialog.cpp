@@ -60,6 +60,11 @@ QString storePath(const QString& host, const QString& folder)
     return kStore % whole.split(u'/', Qt::SkipEmptyParts).join(u'/');
 }
 
+QString foldersText(uint64_t count)
+{
+    return count == 1 ? HostDialog::tr("1 folder") : HostDialog::tr("%1 folders").arg(countText(count));
+}
+
 /// Whether it holds a checkpoint, as far as that is known by few questions.
 bool looksLikeCheckpoint(io::FileSystem& files, const Folder& folder, uint64_t folders)
 {
@@ -343,9 +348,9 @@ void HostDialog::show(const Listing& listing)
     m_list->addTopLevelItems(items);
     const QString none = isStore(m_listed) ? tr("There are no buckets.") : tr("The folder is empty.");
     showHint(items.isEmpty() ? none : QString());
-    QString what = tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
+    QString what = tr("%1, %2.").arg(foldersText(listing.folders), filesText(listing.files));
     if (isStore(m_listed))
-        what = tr("%1 buckets.").arg(countText(listing.folders));
+        what = listing.folders == 1 ? tr("1 bucket.") : tr("%1 buckets.").arg(countText(listing.folders));
     if (listing.entries.size() < listing.folders + listing.files)
         what += tr(" The first %1 are shown; type the name of another one.")
                     .arg(countText(listing.entries.size()));
