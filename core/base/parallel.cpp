@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/parallel.h"
 
+#include "core/base/current_stop.h"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -38,7 +40,9 @@ void onThreads(size_t count, const std::function<void(size_t)>& run)
 {
     std::mutex mutex;
     std::exception_ptr thrown;
+    const StopScope* const outer = StopScope::current();
     const auto caught = [&](size_t i) {
+        const StopScope scope({}, outer);
         try {
             run(i);
         } catch (...) {
@@ -82,6 +86,7 @@ Status runWorkers(
             failure = std::move(found);
     };
     const auto run = [&](size_t worker) {
+        const StopScope scope(job.stopToken());
         while (!stop) {
             const size_t i = next++;
             if (i >= count)

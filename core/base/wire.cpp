@@ -78,7 +78,9 @@ Status readStatus(WireReader& in)
     if (in.number() != 0 || !in.isGood())
         return {};
     Error error;
-    error.code = static_cast<ErrorCode>(in.number32());
+    const uint32_t code = in.number32();
+    error.code = code > static_cast<uint32_t>(ErrorCode::Internal) ? ErrorCode::Internal
+                                                                   : static_cast<ErrorCode>(code);
     error.message = in.text();
     error.path = in.text();
     error.hint = in.text();

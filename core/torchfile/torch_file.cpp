@@ -2,7 +2,6 @@
 #include "core/torchfile/torch_file.h"
 
 #include "core/base/checked.h"
-#include "core/base/counted_names.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/io/file_part.h"
@@ -10,6 +9,7 @@
 #include "core/torchfile/pickle/pickle_machine.h"
 #include "core/torchfile/torch_file_records.h"
 #include "core/torchfile/torch_file_sniff.h"
+#include "core/torchfile/zip/counted_names.h"
 #include "core/torchfile/zip/zip_directory.h"
 #include "core/torchfile/zip/zip_directory_end.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/host_dialog.h"
 
+#include "core/base/current_stop.h"
 #include "core/checkpoint/folder/folder_content.h"
 #include "core/far/far_host.h"
 #include "core/far/far_path.h"
@@ -291,7 +292,9 @@ void HostDialog::look(const std::string& below)
     showHint({});
     m_summary->setText(tr("Listing %1…").arg(pathText(wanted)));
     m_worker.run<Listing>(
-        [&files = m_files, wanted](const std::stop_token&, const std::function<void(Listing)>& deliver) {
+        [&files = m_files, wanted](
+            const std::stop_token& token, const std::function<void(Listing)>& deliver) {
+            const StopScope scope(token);
             Listing out{wanted};
             far::connectAgainTo(std::span(&wanted, 1));
             const auto path = isInStore(wanted) ? wanted : files.canonical(wanted);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/job.h"
 
+#include "core/base/current_stop.h"
 #include "ui/text/text.h"
 
 #include <QTime>
@@ -34,6 +35,7 @@ void Job::start()
     // with it.
     m_stop = std::stop_source();
     m_thread = Thread::start([this, token = m_stop.get_token()] {
+        const StopScope scope(token);
         JobContext context(
             token,
             [this](const Progress& progress) {

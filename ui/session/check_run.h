@@ -83,6 +83,7 @@ private:
     };
     void receive(Stage stage);
     void finish(Result<CheckResult> result);
+    [[nodiscard]] bool isKnown(const DoctorFinding& made) const;
 
     io::FileSystem& m_files;
     bool m_running = false;

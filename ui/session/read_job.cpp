@@ -146,6 +146,7 @@ Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints
     SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openForValues(subject, context));
     SHARDSCOPE_CHECK(requireVerifiable(subject.files, *checkpoint));
     SHARDSCOPE_TRY(VerifyReport report, verified(subject, checkpoint, context));
+    SHARDSCOPE_CHECK(context.poll()); // a read that was given up is no problem of the file
     const auto marks
         = static_cast<size_t>(std::ranges::count(report.problems, code::kMarked, &Finding::code));
     constexpr size_t kMostLogged = 1000;

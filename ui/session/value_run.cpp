@@ -116,6 +116,7 @@ void ValueRun::start(const PlacedCheckpoint& placed)
             found.all = table.size();
             auto last = std::chrono::steady_clock::now();
             const auto take = [&](ReadTensor tensor) -> Status {
+                SHARDSCOPE_CHECK(job.poll()); // else elements can be missing that were not read to the end
                 found.tensors.push_back(std::move(tensor));
                 if (const auto now = std::chrono::steady_clock::now(); now - last > kBetweenSnapshots) {
                     last = now;
@@ -123,7 +124,7 @@ void ValueRun::start(const PlacedCheckpoint& placed)
                     stage.values = std::make_shared<const ReadValues>(found);
                     deliver(std::move(stage));
                 }
-                return job.poll();
+                return {};
             };
             const Status done = readAll(files, {checkpoint, place}, tensors, job, take);
             Stage end;

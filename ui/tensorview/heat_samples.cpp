@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/heat_samples.h"
 
+#include "core/base/current_stop.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
@@ -240,6 +241,7 @@ std::vector<QLine> rankBorders(const ElementPlaces& places, const TensorSlice& s
 HeatSamples readHeat(
     io::FileSystem& files, const TensorSource& source, const TensorSlice& slice, const std::stop_token& token)
 {
+    const StopScope scope(token);
     return Reader(files, source, slice, token).read();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/line_samples.h"
 
+#include "core/base/current_stop.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
@@ -136,6 +137,7 @@ size_t LineSamples::columnOf(uint64_t element) const
 LineSamples readLine(io::FileSystem& files, const TensorSource& source, uint64_t begin, uint64_t end,
     uint64_t columns, const std::stop_token& token)
 {
+    const StopScope scope(token);
     LineSamples out;
     out.begin = begin;
     out.end = end;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open/open.h"
 
+#include "core/base/current_stop.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/discover.h"
@@ -460,6 +461,7 @@ Result<OpenedCheckpoint> openCheckpoint(
 {
     std::vector<io::Path> places = options.roots;
     places.push_back(path);
+    const StopScope scope(job.stopToken());
     const io::OutageWatch watch(std::move(places));
     return watch.judged(openFound(files, discoverAsked(files, path, options, job), nullptr, options, job));
 }

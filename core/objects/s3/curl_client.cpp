@@ -2,6 +2,7 @@
 #include "core/objects/s3/curl_client.h"
 
 #include "core/base/build_info.h"
+#include "core/base/current_stop.h"
 
 #include <algorithm>
 #include <array>
@@ -187,7 +188,7 @@ public:
     std::vector<HttpAnswer> run()
     {
         while (!m_waiting.empty() || !m_running.empty()) {
-            if (m_client.m_settings.stop.stop_requested())
+            if (m_client.m_settings.stop.stop_requested() || isThreadStopped())
                 giveUp(stopped());
             start();
             int running = 0;

@@ -40,7 +40,8 @@ public:
     virtual ~HttpClient() = default;
     /// One answer for each. Answers 429 and 5xx and broken connections are tried again, three times with
     /// growing pauses; 30 s with less than 1 KiB a second, or 30 s and more than the answer takes at 16 KiB
-    /// a second, end a question as Unreadable, a stop as Cancelled.
+    /// a second, end a question as Unreadable, a stop as Cancelled: that of the
+    /// settings, or of the job of the calling thread (current_stop.h).
     virtual std::vector<HttpAnswer> ask(std::span<const HttpRequest> requests) = 0;
     [[nodiscard]] virtual StoreTraffic traffic() const = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/counted_names.h"
 #include "core/base/finding_codes.h"
 #include "core/torchfile/pickle/pickle_machine_state.h"
 #include "core/torchfile/pickle/pickle_values.h"
+#include "core/torchfile/zip/counted_names.h"
 
 #include <fmt/format.h>
 

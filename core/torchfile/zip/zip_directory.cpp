@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/zip/zip_directory.h"
 
-#include "core/base/counted_names.h"
 #include "core/base/finding_codes.h"
+#include "core/torchfile/zip/counted_names.h"
 #include "core/torchfile/zip/zip_directory_locals.h"
 #include "core/torchfile/zip/zip_directory_names.h"
 #include "core/torchfile/zip/zip_directory_recover.h"

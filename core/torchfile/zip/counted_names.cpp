@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/counted_names.h"
+#include "core/torchfile/zip/counted_names.h"
 
 #include <charconv>
 
