@@ -34,10 +34,11 @@ Result<FarCommand> withoutHome(FarCommand command)
 Result<std::string> answerOf(const FarCommand& command)
 {
     std::string answer;
-    const FarQuestion question{
-        .request = {.ask = std::string(command.changesJobs ? serve::ask::kJob : serve::ask::kAnswer),
-            .text = command.asText,
-            .host = command.host},
+    const FarQuestion question{.request = {.ask = std::string(command.changesJobs ? serve::ask::kJob
+                                                   : command.isRaw                ? serve::ask::kRaw
+                                                                                  : serve::ask::kAnswer),
+                                   .text = command.asText,
+                                   .host = command.host},
         .payload = serve::wordsPayload(command.words),
         .data = [&](std::string_view bytes) -> Status {
             if (bytes.size() > command.limit - answer.size())

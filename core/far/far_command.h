@@ -15,6 +15,7 @@ struct FarCommand {
     std::string host;
     std::vector<std::string> words; ///< without the program's name and --json; paths are those of the host
     bool changesJobs = false; ///< ask::kJob: it starts a job there, or stops, resumes or forgets one
+    bool isRaw = false; ///< ask::kRaw
     bool asText = false; ///< of a job that is started: its own answer is text
     std::function<void(std::string_view json)> progress = {}; ///< on another thread
     const JobContext* job = nullptr; ///< whose stop cancels it

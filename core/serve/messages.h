@@ -19,6 +19,8 @@ inline constexpr uint32_t kProtocol = 1;
 /// What a request asks for. Words are those of the command line, each ended by a zero byte.
 namespace ask {
 inline constexpr std::string_view kAnswer = "answer"; ///< payload: words of a command that only reads
+inline constexpr std::string_view kRaw
+    = "raw"; ///< payload: words of `diff` or `stats`; all that it found, for a client of this version
 inline constexpr std::string_view kJob = "job"; ///< payload: words of a command that writes, or of `jobs`
 inline constexpr std::string_view kOpen = "open"; ///< payload: words of `params`; holds the checkpoint
 inline constexpr std::string_view kPlan = "plan"; ///< payload: a saved plan; holds it, planned again
@@ -31,8 +33,8 @@ inline constexpr std::string_view kAlive
 inline constexpr std::string_view kClose = "close"; ///< `of` what is held: holds it no longer
 inline constexpr std::string_view kCancel = "cancel"; ///< `of` a request: ends it with the error `cancelled`
 } // namespace ask
-inline constexpr std::array kAsked{ask::kAnswer, ask::kJob, ask::kOpen, ask::kPlan, ask::kEmit, ask::kCombine,
-    ask::kElements, ask::kFiles, ask::kAlive, ask::kClose, ask::kCancel};
+inline constexpr std::array kAsked{ask::kAnswer, ask::kRaw, ask::kJob, ask::kOpen, ask::kPlan, ask::kEmit,
+    ask::kCombine, ask::kElements, ask::kFiles, ask::kAlive, ask::kClose, ask::kCancel};
 
 /// The header of a frame to the server.
 struct Request {

@@ -234,7 +234,7 @@ void ComparePage::start()
         return;
     m_startWaits = !m_checkpoint || !m_checkpoint->fullyRead;
     if (!m_startWaits)
-        m_run.start(m_checkpoint, *wish);
+        m_run.start({m_checkpoint, m_context.session.place()}, *wish);
     m_bar->setRunning(true);
 }
 

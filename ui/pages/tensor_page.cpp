@@ -5,6 +5,7 @@
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "ui/session/check_run.h"
+#include "ui/session/far_answers.h"
 #include "ui/session/shell_words.h"
 #include "ui/tensorview/array_saver.h"
 #include "ui/tensorview/hex_view.h"
@@ -99,6 +100,23 @@ void copyText(const QString& text)
 
 const QString kSliceAction = u"actionSaveSlice"_s;
 constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
+
+/// Exact statistics of a tensor on another host are computed there.
+TensorPictures::ComputeElsewhere elsewhereOf(Session& session)
+{
+    const CheckPlace place = session.place();
+    const std::string host = hostOf(place);
+    if (host.empty())
+        return {};
+    return [&files = session.files(), place, host](
+               const TensorSource& source, JobContext& job) -> Result<TensorFindings> {
+        TensorFindings out;
+        SHARDSCOPE_TRY(out.statistics,
+            exactStatisticsThere({files, place, *source.checkpoint}, {source.param, source.state}, job));
+        out.compute.device = TensorPage::tr("computed on %1").arg(toText(host)).toStdString();
+        return out;
+    };
+}
 
 } // namespace
 
@@ -306,7 +324,7 @@ void TensorPage::showState()
     m_cursor.set(0);
     showSlice(TensorSlice(known ? m_source->shape : Shape{0}));
     m_hex->reset();
-    m_pictures->setSource(m_pages.source());
+    m_pictures->setSource(m_pages.source(), elsewhereOf(m_context.session));
     Q_EMIT actionsChanged();
 }
 

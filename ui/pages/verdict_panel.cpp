@@ -48,6 +48,12 @@ QString causeText(const DiffCause& cause)
     return text;
 }
 
+/// None where all is on this machine.
+QStringList whereFacts(const CompareRun& run)
+{
+    return run.whereText().isEmpty() ? QStringList() : QStringList{run.whereText()};
+}
+
 } // namespace
 
 VerdictPanel::VerdictPanel(Theme& theme, QWidget* parent)
@@ -121,13 +127,13 @@ void VerdictPanel::show(const CompareRun& run)
         if (progress.bytesTotal > 0)
             m_bar->setValue(static_cast<int>(
                 static_cast<double>(progress.bytesDone) / static_cast<double>(progress.bytesTotal) * kSteps));
-        m_facts->setText(progressFacts(progress).join(u" · "_s));
+        m_facts->setText((progressFacts(progress) + whereFacts(run)).join(u" · "_s));
     } else if (run.error()) {
         m_severity = Severity::Error;
         m_headline->setText(tr("The two cannot be compared"));
         m_facts->setText(errorText(*run.error()));
     } else if (run.outcome()) {
-        showOutcome(*run.outcome());
+        showOutcome(*run.outcome(), whereFacts(run));
     }
     setAccessibleName(m_headline->text());
     setAccessibleDescription(m_causes->text().isEmpty() ? m_facts->text() : m_causes->text());
@@ -135,7 +141,7 @@ void VerdictPanel::show(const CompareRun& run)
     fit();
 }
 
-void VerdictPanel::showOutcome(const CompareOutcome& outcome)
+void VerdictPanel::showOutcome(const CompareOutcome& outcome, const QStringList& where)
 {
     const JudgedDiff& judged = *outcome.judged;
     m_good = judged.verdict == DiffVerdict::Same || judged.verdict == DiffVerdict::Padding;
@@ -150,7 +156,7 @@ void VerdictPanel::showOutcome(const CompareOutcome& outcome)
     compared.append(tr("%1 tensors").arg(countText(diff.tensors)));
     compared.append(tr("%1 elements").arg(shortCountText(diff.elements)));
     compared.append(tr("%1 scalars").arg(countText(diff.scalars)));
-    m_facts->setText(compared.join(u" · "_s));
+    m_facts->setText((compared + where).join(u" · "_s));
     QStringList causes;
     for (const DiffCause& cause : judged.causes)
         causes.append(causeText(cause));

@@ -30,7 +30,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void showOutcome(const CompareOutcome& outcome);
+    void showOutcome(const CompareOutcome& outcome, const QStringList& where);
     void applyTheme();
     void fit();
 

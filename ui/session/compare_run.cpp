@@ -6,9 +6,11 @@
 #include "core/checkpoint/open/open.h"
 #include "core/compute/compute_choice.h"
 #include "core/far/far_host.h"
+#include "core/far/far_path.h"
 #include "core/layout/slices/slice_rules.h"
 #include "core/report/answers/diff_report.h"
 #include "core/report/documents/diff_csv.h"
+#include "ui/session/far_answers.h"
 #include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 
@@ -20,9 +22,24 @@ namespace shardscope::ui {
 
 namespace {
 
-Result<CompareOutcomePtr> compare(
-    io::FileSystem& files, const CheckpointPtr& left, const CompareWish& wish, JobContext& job)
+Result<JudgedDiff> judge(io::FileSystem& files, const PlacedCheckpoint& left, const DiffPair& pair,
+    const CompareWish& wish, JobContext& job)
 {
+    if (canCompareThere(left.place, wish))
+        return compareThere(files, left, pair, wish, job);
+    const ComputeNeed need{ComputeTask::Comparison,
+        countFiles(*pair.left).bytes + countFiles(*pair.right).bytes,
+        wish.options.workers.jobs == 0 ? defaultJobs() : wish.options.workers.jobs};
+    SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
+    DiffOptions options = wish.options;
+    options.workers.backend = compute.backend.get();
+    return judgeDiff(files, pair, options, job);
+}
+
+Result<CompareOutcomePtr> compare(
+    io::FileSystem& files, const PlacedCheckpoint& placed, const CompareWish& wish, JobContext& job)
+{
+    const CheckpointPtr& left = placed.checkpoint;
     SHARDSCOPE_CHECK(requireModel(*left));
     far::connectAgainTo(std::span(&wish.other, 1));
     SHARDSCOPE_TRY(const OpenedCheckpoint other, openCheckpoint(files, wish.other, {}, job));
@@ -32,14 +49,8 @@ Result<CompareOutcomePtr> compare(
         SHARDSCOPE_TRY(const std::string text, files.readSmall(wish.patternsFile, kPatternsLimitBytes));
         SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, wish.patternsFile.native()));
     }
-    const ComputeNeed need{ComputeTask::Comparison,
-        countFiles(*left).bytes + countFiles(*other.checkpoint).bytes,
-        wish.options.workers.jobs == 0 ? defaultJobs() : wish.options.workers.jobs};
-    SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
-    DiffOptions options = wish.options;
-    options.workers.backend = compute.backend.get();
     SHARDSCOPE_TRY(JudgedDiff judged,
-        judgeDiff(files, {left, other.checkpoint, rules ? &*rules : nullptr}, options, job));
+        judge(files, placed, {left, other.checkpoint, rules ? &*rules : nullptr}, wish, job));
     auto out = std::make_shared<CompareOutcome>();
     out->left = left;
     out->right = other.checkpoint;
@@ -56,6 +67,21 @@ Result<CompareOutcomePtr> compare(
     return out;
 }
 
+QString whereOf(const CheckPlace& left, const CompareWish& wish)
+{
+    if (canCompareThere(left, wish))
+        return CompareRun::tr("computed on %1").arg(toText(hostOf(left)));
+    QStringList hosts;
+    for (const CheckPlace& place : {left, CheckPlace{wish.other, {}}}) {
+        for (const io::Path& path : readAt(place)) {
+            const auto there = far::farPathOf(path);
+            if (there && !hosts.contains(toText(there->host)))
+                hosts.append(toText(there->host));
+        }
+    }
+    return hosts.isEmpty() ? QString() : CompareRun::tr("values are sent by %1").arg(hosts.join(u", "_s));
+}
+
 } // namespace
 
 CompareRun::CompareRun(io::FileSystem& files, QObject* parent)
@@ -64,15 +90,16 @@ CompareRun::CompareRun(io::FileSystem& files, QObject* parent)
 {
 }
 
-void CompareRun::start(const CheckpointPtr& left, CompareWish wish)
+void CompareRun::start(PlacedCheckpoint left, CompareWish wish)
 {
+    m_where = whereOf(left.place, wish);
     m_wish = std::move(wish);
     m_outcome.reset();
     m_error.reset();
     m_progress = {};
     m_running = true;
     m_worker.run<Stage>(
-        [&files = m_files, left, wish = *m_wish](
+        [&files = m_files, left = std::move(left), wish = *m_wish](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext job(token, [&deliver](const Progress& progress) { deliver({progress, {}}); });
             deliver({{}, compare(files, left, wish, job)});
@@ -112,6 +139,7 @@ void CompareRun::clear()
     m_outcome.reset();
     m_error.reset();
     m_wish.reset();
+    m_where.clear();
     Q_EMIT changed();
 }
 

@@ -7,6 +7,7 @@
 #include "ui/jobs/save_file.h"
 #include "ui/models/difference_list.h"
 #include "ui/models/difference_marks.h"
+#include "ui/session/check_run.h"
 #include "ui/session/shell_words.h"
 
 #include <QObject>
@@ -44,7 +45,8 @@ class CompareRun : public QObject
 public:
     explicit CompareRun(io::FileSystem& files, QObject* parent = nullptr);
 
-    void start(const CheckpointPtr& left, CompareWish wish);
+    /// Where both are on one other host, it computes the comparison (far_answers.h).
+    void start(PlacedCheckpoint left, CompareWish wish);
     /// Stops the running comparison; the previous result was already cleared.
     void cancel();
     /// Clears everything, as when another checkpoint is opened.
@@ -55,6 +57,8 @@ public:
     [[nodiscard]] const CompareOutcomePtr& outcome() const { return m_outcome; } ///< null before the end
     [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
     [[nodiscard]] const std::optional<CompareWish>& wish() const { return m_wish; } ///< of the last start()
+    /// Of the last start(): which other host computes it, or sends the values. Empty: all is on this machine.
+    [[nodiscard]] const QString& whereText() const { return m_where; }
 
 Q_SIGNALS:
     /// Began, ended, was cancelled or cleared.
@@ -74,6 +78,7 @@ private:
     CompareOutcomePtr m_outcome;
     std::optional<Error> m_error;
     std::optional<CompareWish> m_wish;
+    QString m_where;
     LatestOnly m_worker{WorkLength::Long};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/far_answers.h"
 
+#include "core/base/current_stop.h"
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/folder/wrapper_files.h"
@@ -13,13 +14,17 @@
 #include "core/report/answers/verify_report.h"
 #include "core/report/jobs/jobs_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 
 namespace shardscope::ui {
@@ -114,27 +119,30 @@ private:
     std::optional<std::chrono::steady_clock::time_point> m_passedOn;
 };
 
-Result<std::string> answerThere(const std::string& host, std::vector<std::string> words, JobContext& job)
+Result<std::string> answerThere(far::FarCommand asked, JobContext& job)
 {
+    const StopScope scope(job.stopToken());
     Followed followed(job);
-    SHARDSCOPE_TRY(const far::FarCommand command,
-        far::withoutHome({.host = host,
-            .words = std::move(words),
-            .progress = [&followed](std::string_view json) { followed.take(json); },
-            .job = &job}));
+    asked.progress = [&followed](std::string_view json) { followed.take(json); };
+    asked.job = &job;
+    SHARDSCOPE_TRY(const far::FarCommand command, far::withoutHome(std::move(asked)));
     return far::answerOf(command);
 }
 
-/// Of the checkpoint that was read. What another one cannot answer fails as a change, too.
-Result<std::string> answerAbout(const CheckpointThere& of, std::vector<std::string> words, JobContext& job)
+/// Of the checkpoints that were read. What others cannot answer fails as a change, too.
+Result<std::string> answerAbout(
+    std::initializer_list<CheckpointThere> of, far::FarCommand asked, JobContext& job)
 {
-    auto json = answerThere(hostOf(of.place), std::move(words), job);
-    if (!json && json.error().code == ErrorCode::Cancelled)
-        return json;
-    const Status same = requireUnchanged(of.files, of.checkpoint);
-    if (!same && (json || same.error().code == ErrorCode::SourceChanged))
-        return forward(same.error());
-    return json;
+    asked.host = hostOf(of.begin()->place);
+    auto answer = answerThere(std::move(asked), job);
+    if (!answer && answer.error().code == ErrorCode::Cancelled)
+        return answer;
+    for (const CheckpointThere& each : of) {
+        const Status same = requireUnchanged(each.files, each.checkpoint);
+        if (!same && (answer || same.error().code == ErrorCode::SourceChanged))
+            return forward(same.error());
+    }
+    return answer;
 }
 
 using Key = std::tuple<std::string_view, std::string, std::string>;
@@ -142,6 +150,13 @@ using Key = std::tuple<std::string_view, std::string, std::string>;
 Key keyOf(const Finding& finding)
 {
     return {finding.code, finding.where.text(), finding.message};
+}
+
+/// What the other end says of a file of its own.
+Place placeHere(const Place& place, const std::string& host)
+{
+    const std::string text = place.text();
+    return text.starts_with('/') ? Place::parsed(far::farPath(host, text).native()) : place;
 }
 
 /// The findings of the other end, which has read every byte; what was seen from here, as it was seen.
@@ -152,9 +167,7 @@ void takeFound(
     for (DoctorFinding& made : seen.findings)
         known.emplace(keyOf(made.finding), &made);
     for (DoctorFinding& made : found) {
-        const std::string where = made.finding.where.text();
-        if (where.starts_with('/'))
-            made.finding.where = Place::parsed(far::farPath(host, where).native());
+        made.finding.where = placeHere(made.finding.where, host);
         const auto same = known.find(keyOf(made.finding));
         made.seenIn = CheckDepth::Bytes;
         if (same != known.end())
@@ -165,11 +178,10 @@ void takeFound(
     seen.findings = std::move(found);
 }
 
-/// Whether the tag is one that the run folder's pointer, or its newest step, has named.
-bool wasChosen(const CheckPlace& place, const CheckResult& seen)
+/// Whether the tag, in `folder`, is one that the run folder's pointer, or its newest step, has named.
+bool wasChosen(const CheckPlace& place, const std::string& tag, const io::Path& folder)
 {
-    return place.open.tag.empty() && !seen.tag.empty() && seen.folder != place.path
-        && seen.folder.filename() == seen.tag;
+    return place.open.tag.empty() && !tag.empty() && folder != place.path && folder.filename() == tag;
 }
 
 /// Every byte of the tag that was read from here.
@@ -178,7 +190,7 @@ Result<CheckResult> checkedThere(
 {
     const std::string host = hostOf(place);
     CheckPlace at = place;
-    if (wasChosen(place, seen))
+    if (wasChosen(place, seen.tag, seen.folder))
         at.open.tag = seen.tag;
     std::vector<std::string> words = wordsFor("check", at);
     words.insert(words.end(), {"--depth", std::string(checkDepthName(CheckDepth::Bytes))});
@@ -186,7 +198,7 @@ Result<CheckResult> checkedThere(
         words.insert(words.end(), {"--skip", code});
     if (const std::string use = checkTargetWord(options.target); !use.empty())
         words.insert(words.end(), {"--for", use});
-    SHARDSCOPE_TRY(const std::string json, answerThere(host, std::move(words), job));
+    SHARDSCOPE_TRY(const std::string json, answerThere({.host = host, .words = std::move(words)}, job));
     SHARDSCOPE_TRY(CheckResult found, parseCheck(json));
     if (found.error)
         return forward(far::ofHost(*found.error, host));
@@ -243,7 +255,7 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
     if (!found)
         return forward(found.error());
     SHARDSCOPE_CHECK(requireUnchanged(files, *result.checkpoint));
-    if (wasChosen(place, result))
+    if (wasChosen(place, result.tag, result.folder))
         keepUnfinished(result, *found);
     takeFound(std::move(found->findings), host, result, watch);
     result.tiers[static_cast<size_t>(CheckDepth::Bytes)]
@@ -256,7 +268,8 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
 
 Result<StateFingerprint> fingerprintThere(const CheckpointThere& of, JobContext& job)
 {
-    SHARDSCOPE_TRY(const std::string json, answerAbout(of, wordsFor("fingerprint", tagOf(of.place)), job));
+    SHARDSCOPE_TRY(const std::string json,
+        answerAbout({of}, {.host = {}, .words = wordsFor("fingerprint", tagOf(of.place))}, job));
     SHARDSCOPE_TRY(StateFingerprint found, parseFingerprint(json));
     for (const CheckpointFile& file : of.checkpoint.files) {
         ++found.files;
@@ -267,9 +280,26 @@ Result<StateFingerprint> fingerprintThere(const CheckpointThere& of, JobContext&
 
 Result<VerifyReport> verifyThere(const CheckpointThere& of, JobContext& job)
 {
-    SHARDSCOPE_TRY(const std::string json, answerAbout(of, wordsFor("verify", tagOf(of.place)), job));
+    SHARDSCOPE_TRY(const std::string json,
+        answerAbout({of}, {.host = {}, .words = wordsFor("verify", tagOf(of.place))}, job));
     return parseVerify(json);
 }
+
+namespace {
+
+/// "shardscope stats --exact", for these tensors.
+std::vector<std::string> statsWords(const CheckpointThere& of, std::span<const TensorAsked> tensors)
+{
+    std::vector<std::string> words = wordsFor("stats", tagOf(of.place));
+    words.insert(words.end(), {"--exact", "--bars", "0", "--"});
+    std::rotate(words.begin() + 1, words.begin() + 2, words.end()); // the path, behind the options
+    for (const TensorAsked& tensor : tensors)
+        words.push_back(
+            Place(ParamAddress{of.checkpoint.params[index(tensor.param)].name, tensor.state, {}}).text());
+    return words;
+}
+
+} // namespace
 
 Status statisticsThere(const CheckpointThere& of, const std::vector<TensorAsked>& tensors, JobContext& job,
     const std::function<Status(const TensorAsked& tensor, const TensorFacts& found)>& take)
@@ -277,25 +307,70 @@ Status statisticsThere(const CheckpointThere& of, const std::vector<TensorAsked>
     constexpr size_t kOfAnAnswer = 20'000; // some megabytes
     for (size_t begin = 0; begin < tensors.size(); begin += kOfAnAnswer) {
         const size_t count = std::min(kOfAnAnswer, tensors.size() - begin);
-        std::vector<std::string> words = wordsFor("stats", tagOf(of.place));
-        words.insert(words.end(), {"--exact", "--bars", "0", "--"});
-        std::rotate(words.begin() + 1, words.begin() + 2, words.end()); // the path, behind the options
-        const auto nameOf
-            = [&](const TensorAsked& tensor) { return of.checkpoint.params[index(tensor.param)].name; };
-        for (size_t i = begin; i < begin + count; ++i)
-            words.push_back(Place(ParamAddress{nameOf(tensors[i]), tensors[i].state, {}}).text());
-        SHARDSCOPE_TRY(const std::string json, answerAbout(of, std::move(words), job));
+        const auto some = std::span(tensors).subspan(begin, count);
+        SHARDSCOPE_TRY(
+            const std::string json, answerAbout({of}, {.host = {}, .words = statsWords(of, some)}, job));
         SHARDSCOPE_TRY(const std::vector<TensorFacts> found, parseStats(json));
         if (found.size() != count)
             return fail(ErrorCode::Hostile, "the other host does not answer what it was asked");
         for (size_t i = 0; i < count; ++i) {
-            const TensorAsked& asked = tensors[begin + i];
-            if (found[i].name != nameOf(asked) || found[i].state != asked.state)
+            const TensorAsked& asked = some[i];
+            if (found[i].name != of.checkpoint.params[index(asked.param)].name
+                || found[i].state != asked.state)
                 return changed(of.checkpoint.tagFolder);
             SHARDSCOPE_CHECK(take(asked, found[i]));
         }
     }
     return {};
+}
+
+Result<TensorStatistics> exactStatisticsThere(
+    const CheckpointThere& of, const TensorAsked& tensor, JobContext& job)
+{
+    SHARDSCOPE_TRY(const std::string found,
+        answerAbout({of}, {.host = {}, .words = statsWords(of, {&tensor, 1}), .isRaw = true}, job));
+    SHARDSCOPE_TRY(std::vector<TensorStatistics> out, statisticsFromWire(of.checkpoint, {tensor}, found));
+    if (out.front().unreadable)
+        out.front().unreadable = far::ofHost(*out.front().unreadable, hostOf(of.place));
+    return std::move(out.front());
+}
+
+bool canCompareThere(const CheckPlace& left, const CompareWish& wish)
+{
+    const std::string host = hostOf(left);
+    const auto patterns = far::farPathOf(wish.patternsFile);
+    return !host.empty() && hostOf({wish.other, {}}) == host
+        && (wish.patternsFile.empty() || (patterns && patterns->host == host));
+}
+
+Result<JudgedDiff> compareThere(io::FileSystem& files, const PlacedCheckpoint& left, const DiffPair& pair,
+    const CompareWish& wish, JobContext& job)
+{
+    CheckPlace from = left.place;
+    if (wasChosen(from, pair.left->tag, pair.left->tagFolder))
+        from.open.tag = pair.left->tag;
+    const CheckPlace with{wish.other, {}};
+    std::vector<std::string> words = wordsFor("diff", from);
+    const auto add = [&](const char* option, const std::string& value) {
+        words.insert(words.end(), {option, value});
+    };
+    if (wasChosen(with, pair.right->tag, pair.right->tagFolder))
+        add("--other-tag", pair.right->tag);
+    const Tolerance& tolerance = wish.options.tolerance;
+    add("--rtol", fmt::format("{}", tolerance.relative));
+    add("--atol", fmt::format("{}", tolerance.absolute));
+    for (const std::string& state : wish.options.states)
+        add("--state", state);
+    if (!wish.patternsFile.empty())
+        add("--patterns", thereOf(wish.patternsFile.native()));
+    words.push_back(thereOf(wish.other.native()));
+    SHARDSCOPE_TRY(const std::string found,
+        answerAbout({{files, left.place, *pair.left}, {files, with, *pair.right}},
+            {.host = {}, .words = std::move(words), .isRaw = true}, job));
+    SHARDSCOPE_TRY(JudgedDiff judged, judgedFromWire(pair, found));
+    for (NotComparedWhy& why : judged.diff.notCompared.why)
+        why.where = placeHere(why.where, hostOf(left.place));
+    return judged;
 }
 
 } // namespace shardscope::ui

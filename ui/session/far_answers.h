@@ -6,6 +6,7 @@
 #include "core/engine/verify/verify.h"
 #include "core/report/answers/stats_report.h"
 #include "ui/session/check_run.h"
+#include "ui/session/compare_run.h"
 
 #include <functional>
 #include <string>
@@ -41,5 +42,14 @@ Result<VerifyReport> verifyThere(const CheckpointThere& of, JobContext& job);
 /// What every element of these tensors says, of such a checkpoint: in their order, also from several answers.
 Status statisticsThere(const CheckpointThere& of, const std::vector<TensorAsked>& tensors, JobContext& job,
     const std::function<Status(const TensorAsked& tensor, const TensorFacts& found)>& take);
+/// The exact statistics of one tensor of such a checkpoint, with its histogram.
+Result<TensorStatistics> exactStatisticsThere(
+    const CheckpointThere& of, const TensorAsked& tensor, JobContext& job);
+
+/// Whether both are on one host, which is not this machine, with all that the comparison needs.
+bool canCompareThere(const CheckPlace& left, const CompareWish& wish);
+/// judgeDiff() of a pair that can be compared there, opened from here. `left`: as in the pair.
+Result<JudgedDiff> compareThere(io::FileSystem& files, const PlacedCheckpoint& left, const DiffPair& pair,
+    const CompareWish& wish, JobContext& job);
 
 } // namespace shardscope::ui

@@ -136,10 +136,11 @@ void TensorPictures::setCursorText(const QString& text)
     m_line->setCursorText(text);
 }
 
-void TensorPictures::setSource(const TensorSourcePtr& source)
+void TensorPictures::setSource(const TensorSourcePtr& source, ComputeElsewhere elsewhere)
 {
     m_reader.cancel();
     m_source = source;
+    m_elsewhere = std::move(elsewhere);
     m_findings.reset();
     m_progress.clear();
     showFindings();
@@ -153,7 +154,7 @@ void TensorPictures::findOut(bool exact)
     showFindings();
     const bool sampleFirst = !m_findings;
     m_reader.run<Stage>(
-        [&files = m_files, source = m_source, exact, sampleFirst](
+        [&files = m_files, source = m_source, elsewhere = m_elsewhere, exact, sampleFirst](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext quiet(token);
             JobContext job(token, [&deliver](const Progress& progress) {
@@ -163,7 +164,8 @@ void TensorPictures::findOut(bool exact)
             for (const bool all : {false, true}) {
                 if ((all && (!exact || (last && last->statistics.exact))) || (!all && !sampleFirst && exact))
                     continue;
-                auto found = statisticsOf(files, *source, all, all ? job : quiet);
+                auto found = all && elsewhere ? elsewhere(*source, job)
+                                              : statisticsOf(files, *source, all, all ? job : quiet);
                 if (token.stop_requested())
                     return;
                 if (!found)
@@ -174,6 +176,8 @@ void TensorPictures::findOut(bool exact)
             }
             if (!last)
                 return;
+            if (elsewhere && source->bytes() > TensorSource::kWholeFarBytes)
+                return; // what follows reads all values here
             const Statistics& numbers = last->statistics.found;
             if (last->statistics.exact && source->elements > 0) { // else most of it was not read
                 last->copies = compareCopies(files, *source, token);

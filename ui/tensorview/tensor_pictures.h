@@ -9,6 +9,8 @@
 
 #include <QWidget>
 
+#include <functional>
+
 class QCheckBox;
 class QLabel;
 
@@ -30,8 +32,11 @@ public:
     void setSlice(const TensorSourcePtr& source, const TensorSlice& slice);
     /// The cursor's element in words.
     void setCursorText(const QString& text);
+    /// What computes exact statistics where the tensor is, on a worker, so that its values are not read here.
+    using ComputeElsewhere
+        = std::function<Result<TensorFindings>(const TensorSource& source, JobContext& job)>;
     /// Reads the statistics of another tensor: of a sample, and of all elements if they are few. Null: none.
-    void setSource(const TensorSourcePtr& source);
+    void setSource(const TensorSourcePtr& source, ComputeElsewhere elsewhere = {});
     [[nodiscard]] const std::optional<TensorFindings>& findings() const { return m_findings; }
     [[nodiscard]] bool isBusy() const;
 
@@ -53,6 +58,7 @@ private:
 
     io::FileSystem& m_files;
     TensorSourcePtr m_source;
+    ComputeElsewhere m_elsewhere; ///< empty: here
     TensorSourcePtr m_drawn;
     std::optional<TensorFindings> m_findings;
     QString m_progress;

@@ -148,6 +148,24 @@ std::string harmless(std::string_view text, bool isJson)
     return out;
 }
 
+/// Says that this takes long: a comparison with values from another host.
+void sayWhatIsSent(const Parsed& parsed, Output& output)
+{
+    if (parsed.command->values != Command::Values::Needed || output.quiet())
+        return;
+    std::string hosts;
+    for (const Positional& positional : parsed.command->positionals) {
+        for (const std::string& value : parsed.arguments.allOf(positional.name)) {
+            const auto far = far::farPathOf(value);
+            if (far && hosts.find(far->host) == std::string::npos)
+                hosts += (hosts.empty() ? "" : " and ") + far->host;
+        }
+    }
+    if (!hosts.empty())
+        output.message("values are read from " + hosts
+            + " through the connection, because the paths are not all on one host\n");
+}
+
 constexpr size_t kReportLimit = size_t{256} << 20;
 constexpr size_t kAnswerLimit = size_t{4} << 30;
 
@@ -212,8 +230,10 @@ Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, Job
     if (!parsed.command->reads || parsed.arguments.has("--bwlimit"))
         return std::nullopt;
     const auto relayed = wordsThere(parsed);
-    if (!relayed)
+    if (!relayed) {
+        sayWhatIsSent(parsed, output);
         return std::nullopt;
+    }
     FarAnswerShown shown(output, parsed.arguments, relayed->report == kStandardOutput);
     far::FarQuestion question{.request = {.ask = std::string(serve::ask::kAnswer),
                                   .text = !output.json(),

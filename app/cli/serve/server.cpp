@@ -286,6 +286,8 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
     SHARDSCOPE_CHECK(job.poll());
     if (request.ask == serve::ask::kAnswer || request.ask == serve::ask::kJob)
         return answer(work, last, job);
+    if (request.ask == serve::ask::kRaw)
+        return raw(work, job);
     if (request.ask == serve::ask::kEmit)
         return emit(work, job);
     if (request.ask == serve::ask::kCombine)
@@ -331,6 +333,16 @@ Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobCont
     sinks.host = work.request.host;
     last.exit = run(words, sinks, job);
     SHARDSCOPE_CHECK(file.finish());
+    SHARDSCOPE_CHECK(data.finish());
+    return std::string();
+}
+
+Result<std::string> Server::raw(const Work& work, JobContext& job)
+{
+    SHARDSCOPE_TRY(const std::vector<std::string> words, serve::parseWords(work.payload));
+    SHARDSCOPE_TRY(const std::string found, m_settings.raw(words, job));
+    DataFrames data(m_channel, work.request.id, serve::reply::kData);
+    SHARDSCOPE_CHECK(data.add(std::string_view(found)));
     SHARDSCOPE_CHECK(data.finish());
     return std::string();
 }

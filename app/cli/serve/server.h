@@ -58,6 +58,8 @@ struct ServerSettings {
     /// Runs one that writes as a job of its own, or `jobs`; empty: refused.
     std::function<int(const std::vector<std::string>& words, const OutputSinks& sinks, JobContext& job)> job
         = {};
+    /// All that the command of these words finds, as processes of one job exchange it.
+    std::function<Result<std::string>(const std::vector<std::string>& words, JobContext& job)> raw;
     io::FileSystem* plainFiles = nullptr; ///< for calls on files: skeletons are files there
     /// Opens the checkpoint of these words.
     std::function<Result<OpenedCheckpoint>(const std::vector<std::string>& words, JobContext& job)> open;
@@ -98,6 +100,7 @@ private:
     /// The last frame's fields and its payload.
     Result<std::string> dispatch(const Work& work, serve::Reply& last, JobContext& job);
     Result<std::string> answer(const Work& work, serve::Reply& last, JobContext& job);
+    Result<std::string> raw(const Work& work, JobContext& job);
     Result<std::string> emit(const Work& work, JobContext& job);
     Result<std::string> combine(const Work& work, JobContext& job);
     Result<std::string> elements(const Work& work, serve::Reply& last, JobContext& job);

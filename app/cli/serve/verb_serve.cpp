@@ -18,17 +18,38 @@ namespace {
 
 constexpr uint64_t kLeastMemory = uint64_t{1} << 20; ///< of one request
 
+/// Does with a session of the command what its verb would begin with.
+template <class Work>
+auto inSession(const std::vector<std::string>& words, io::FileSystem& files, JobContext& job,
+    const Work& work) -> decltype(work(std::declval<Session&>()))
+{
+    SHARDSCOPE_TRY(const Parsed parsed, parse(program(), words));
+    SHARDSCOPE_CHECK(requireReading(parsed));
+    Output output(parsed.arguments, OutputSinks());
+    Session session(parsed, output, files, job);
+    SHARDSCOPE_CHECK(requireValues(session));
+    return work(session);
+}
+
 Result<OpenedCheckpoint> openWords(
     const std::vector<std::string>& words, io::FileSystem& files, JobContext& job)
 {
     std::vector<std::string> all{"params"};
     all.insert(all.end(), words.begin(), words.end());
-    SHARDSCOPE_TRY(const Parsed parsed, parse(program(), all));
-    SHARDSCOPE_CHECK(requireReading(parsed));
-    Output output(parsed.arguments, OutputSinks());
-    Session session(parsed, output, files, job);
-    SHARDSCOPE_CHECK(requireValues(session));
-    return session.openModel();
+    return inSession(all, files, job, [](Session& session) { return session.openModel(); });
+}
+
+Result<std::string> rawWords(const std::vector<std::string>& words, io::FileSystem& files, JobContext& job)
+{
+    return inSession(words, files, job, [](Session& session) -> Result<std::string> {
+        const std::string& verb = session.parsed().command->name;
+        if (verb == "diff")
+            return comparedAsked(session);
+        if (verb == "stats")
+            return statisticsAsked(session);
+        return fail(
+            ErrorCode::Usage, "only `diff` and `stats` are asked for as `raw`, and not `" + verb + "`");
+    });
 }
 
 Result<int> runServe(Session& session)
@@ -58,6 +79,9 @@ Result<int> runServe(Session& session)
                            JobContext& job) { return jobWords(words, sinks, files, job); };
     settings.open = [&files](const std::vector<std::string>& words, JobContext& job) {
         return openWords(words, files, job);
+    };
+    settings.raw = [&files](const std::vector<std::string>& words, JobContext& job) {
+        return rawWords(words, files, job);
     };
     Channel channel(std::move(stream));
     SHARDSCOPE_CHECK(session.output().writeFile({})); // errors of the frames go to standard error

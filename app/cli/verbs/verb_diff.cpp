@@ -49,7 +49,14 @@ Status checkStates(const std::vector<std::string>& asked, const Checkpoint& left
     return {};
 }
 
-Result<int> runDiff(Session& session)
+struct Compared {
+    OpenedCheckpoint left;
+    OpenedCheckpoint right;
+    ComputeChoice compute;
+    JudgedDiff judged;
+};
+
+Result<Compared> compare(Session& session)
 {
     const Arguments& arguments = session.arguments();
     DiffOptions options;
@@ -57,23 +64,33 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(options.tolerance.absolute, toleranceAsked(arguments, "--atol"));
     SHARDSCOPE_TRY(options.workers.jobs, jobsAsked(arguments));
     options.states = arguments.all("--state");
-    SHARDSCOPE_TRY(const std::vector<std::string> allowed, allowedCodes(arguments));
-    SHARDSCOPE_TRY(const OpenedCheckpoint left, session.openModel());
-    SHARDSCOPE_TRY(const OpenedCheckpoint right,
-        session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
-    SHARDSCOPE_CHECK(checkStates(options.states, *left.checkpoint, *right.checkpoint));
+    Compared out;
+    SHARDSCOPE_TRY(out.left, session.openModel());
+    SHARDSCOPE_TRY(
+        out.right, session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
+    const CheckpointPtr& left = out.left.checkpoint;
+    const CheckpointPtr& right = out.right.checkpoint;
+    SHARDSCOPE_CHECK(checkStates(options.states, *left, *right));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
-    SHARDSCOPE_TRY(const ComputeChoice compute,
-        computeAsked(session, ComputeTask::Comparison, bytesOf(*left.checkpoint) + bytesOf(*right.checkpoint),
-            options.workers.jobs));
-    options.workers.backend = compute.backend.get();
+    SHARDSCOPE_TRY(out.compute,
+        computeAsked(
+            session, ComputeTask::Comparison, bytesOf(*left) + bytesOf(*right), options.workers.jobs));
+    options.workers.backend = out.compute.backend.get();
     options.workers.shared = session.shared();
-    SHARDSCOPE_TRY(const JudgedDiff judged,
-        judgeDiff(session.files(), {left.checkpoint, right.checkpoint, rules ? &*rules : nullptr}, options,
-            session.job()));
-    const DiffAnswer answer{session.context(left, &compute),
-        {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile, nullptr}, judged.diff,
-        judged.verdict, judged.causes, arguments.count("--limit").value_or(kDefaultLimit)};
+    SHARDSCOPE_TRY(out.judged,
+        judgeDiff(session.files(), {left, right, rules ? &*rules : nullptr}, options, session.job()));
+    return out;
+}
+
+Result<int> runDiff(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_TRY(const std::vector<std::string> allowed, allowedCodes(arguments));
+    SHARDSCOPE_TRY(const Compared compared, compare(session));
+    const JudgedDiff& judged = compared.judged;
+    const DiffAnswer answer{session.context(compared.left, &compared.compute),
+        {*compared.right.checkpoint, arguments.positional("OTHER"), compared.right.selectedFile, nullptr},
+        judged.diff, judged.verdict, judged.causes, arguments.count("--limit").value_or(kDefaultLimit)};
     Output& output = session.output();
     if (output.json())
         writeDiffJson(output.answer(), answer);
@@ -124,6 +141,12 @@ std::vector<Option> ownOptions()
 }
 
 } // namespace
+
+Result<std::string> comparedAsked(Session& session)
+{
+    SHARDSCOPE_TRY(const Compared compared, compare(session));
+    return wireText(compared.judged);
+}
 
 Command diffCommand()
 {

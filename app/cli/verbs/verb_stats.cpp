@@ -14,6 +14,7 @@
 #include "core/report/answers/stats_report.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace shardscope::cli {
 
@@ -175,6 +176,40 @@ Result<int> runHealth(Session& session)
     return kExitDone;
 }
 
+struct AskedTensors {
+    OpenedCheckpoint opened;
+    std::vector<TensorAsked> tensors;
+    ComputeChoice compute;
+};
+
+Result<AskedTensors> openAsked(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    AskedTensors out;
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
+    SHARDSCOPE_TRY(out.opened, session.openModel());
+    const Checkpoint& checkpoint = *out.opened.checkpoint;
+    SHARDSCOPE_TRY(out.tensors, tensorsAsked(arguments, checkpoint));
+    SHARDSCOPE_TRY(out.compute,
+        computeAsked(
+            session, ComputeTask::Statistics, arguments.has("--exact") ? bytesOf(checkpoint) : 0, jobs));
+    return out;
+}
+
+Status computeAll(Session& session, const AskedTensors& asked,
+    const std::function<void(const TensorStatistics& tensor)>& take)
+{
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
+    Workers workers(jobs, *asked.compute.backend);
+    workers.shared = session.shared();
+    return computeStatistics(session.files(),
+        {*asked.opened.checkpoint, asked.tensors, session.arguments().has("--exact")}, workers, session.job(),
+        [&](const TensorStatistics& tensor) -> Status {
+            take(tensor);
+            return {};
+        });
+}
+
 Result<int> runStats(Session& session)
 {
     const Arguments& arguments = session.arguments();
@@ -187,22 +222,10 @@ Result<int> runStats(Session& session)
     const uint64_t bars = arguments.count("--bars").value_or(kDefaultBars);
     if (bars > kMaxBars)
         return fail(ErrorCode::Usage, "--bars is at most " + std::to_string(kMaxBars));
-    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
-    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
-    const Checkpoint& checkpoint = *opened.checkpoint;
-    SHARDSCOPE_TRY(const std::vector<TensorAsked> tensors, tensorsAsked(arguments, checkpoint));
-    SHARDSCOPE_TRY(const ComputeChoice compute,
-        computeAsked(
-            session, ComputeTask::Statistics, arguments.has("--exact") ? bytesOf(checkpoint) : 0, jobs));
-    Answer answer(session, opened, compute,
+    SHARDSCOPE_TRY(const AskedTensors asked, openAsked(session));
+    Answer answer(session, asked.opened, asked.compute,
         {.bars = static_cast<uint32_t>(bars), .drawn = !arguments.allOf("PARAM").empty()});
-    Workers workers(jobs, *compute.backend);
-    workers.shared = session.shared();
-    SHARDSCOPE_CHECK(computeStatistics(session.files(), {checkpoint, tensors, arguments.has("--exact")},
-        workers, session.job(), [&](const TensorStatistics& tensor) -> Status {
-            answer.add(tensor);
-            return {};
-        }));
+    SHARDSCOPE_CHECK(computeAll(session, asked, [&](const TensorStatistics& tensor) { answer.add(tensor); }));
     SHARDSCOPE_CHECK(answer.end());
     return kExitDone;
 }
@@ -218,6 +241,15 @@ std::vector<Option> healthOptions()
 }
 
 } // namespace
+
+Result<std::string> statisticsAsked(Session& session)
+{
+    SHARDSCOPE_TRY(const AskedTensors asked, openAsked(session));
+    std::vector<TensorStatistics> found;
+    SHARDSCOPE_CHECK(
+        computeAll(session, asked, [&](const TensorStatistics& tensor) { found.push_back(tensor); }));
+    return wireText(*asked.opened.checkpoint, found);
+}
 
 Command statsCommand()
 {

@@ -35,6 +35,10 @@ Command jobsCommand(); ///< app/cli/jobs
 Command tagsCommand();
 Command completionCommand();
 Command helpCommand();
+/// What `diff` finds, as wireText() of core/compare/diff/judged_diff.h.
+Result<std::string> comparedAsked(Session& session);
+/// What `stats` finds, as wireText() of core/compare/digest/tensor_statistics.h.
+Result<std::string> statisticsAsked(Session& session);
 /// The schema of the answer of `completion`.
 std::string completionSchema();
 

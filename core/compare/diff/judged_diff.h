@@ -3,6 +3,9 @@
 
 #include "core/compare/diff/diff_causes.h"
 
+#include <string>
+#include <string_view>
+
 namespace shardscope {
 
 class SliceRules;
@@ -29,5 +32,11 @@ struct DiffPair {
 /// are merged by the rules, else as in inSameDegrees(). Unsupported as there; Unreadable, Cancelled.
 Result<JudgedDiff> judgeDiff(
     io::FileSystem& files, const DiffPair& pair, const DiffOptions& options, JobContext& job);
+
+/// The comparison without its checkpoints, for another process of this version that has opened the same two.
+std::string wireText(const JudgedDiff& judged);
+/// Reads it again; it can be anybody's text. Hostile if it is no comparison of this pair; errors of
+/// inSameDegrees().
+Result<JudgedDiff> judgedFromWire(const DiffPair& pair, std::string_view text);
 
 } // namespace shardscope

@@ -311,4 +311,53 @@ void read(WireReader& in, FoundStatistics& out)
         out.firstError = status.error();
 }
 
+std::string wireText(const Checkpoint& checkpoint, const std::vector<TensorStatistics>& tensors)
+{
+    WireWriter out;
+    out.number(tensors.size());
+    for (const TensorStatistics& tensor : tensors) {
+        out.text(checkpoint.params[index(tensor.tensor.param)].name);
+        out.text(tensor.tensor.state);
+        out.text(dtypeName(tensor.dtype));
+        out.number(tensor.elements);
+        out.number(tensor.exact ? 1 : 0);
+        write(out, FoundStatistics{tensor.found, tensor.histogram, tensor.missing, tensor.unreadable});
+    }
+    return out.take();
+}
+
+Result<std::vector<TensorStatistics>> statisticsFromWire(
+    const Checkpoint& checkpoint, const std::vector<TensorAsked>& tensors, std::string_view text)
+{
+    WireReader in(text);
+    bool isOfThese = in.number() == tensors.size();
+    std::vector<TensorStatistics> out;
+    for (size_t i = 0; i < tensors.size() && isOfThese && in.isGood(); ++i) {
+        TensorStatistics& tensor = out.emplace_back();
+        tensor.tensor = tensors[i];
+        const auto source = findState(checkpoint, tensors[i].param, tensors[i].state);
+        isOfThese = in.text() == checkpoint.params[index(tensors[i].param)].name
+            && in.text() == tensors[i].state && source && in.text() == dtypeName(source->dtype)
+            && in.number() == source->elements;
+        if (!isOfThese)
+            break;
+        tensor.dtype = source->dtype;
+        tensor.elements = source->elements;
+        tensor.exact = in.number() != 0;
+        FoundStatistics found;
+        read(in, found);
+        const Statistics& counts = found.statistics;
+        isOfThese = counts.elements <= tensor.elements && found.missing <= tensor.elements
+            && counts.zeros <= counts.elements && counts.nans <= counts.elements
+            && counts.infinities <= counts.elements - counts.nans;
+        tensor.found = counts;
+        tensor.histogram = std::move(found.histogram);
+        tensor.missing = found.missing;
+        tensor.unreadable = std::move(found.firstError);
+    }
+    if (!isOfThese || !in.isGood() || !in.atEnd())
+        return fail(ErrorCode::Hostile, "the statistics of another process are not of these tensors");
+    return out;
+}
+
 } // namespace shardscope

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
@@ -64,5 +65,11 @@ struct FoundStatistics {
 /// Between processes of one job.
 void write(WireWriter& out, const FoundStatistics& found);
 void read(WireReader& in, FoundStatistics& out);
+
+/// Statistics of tensors, for another process of this version that has opened the same checkpoint.
+std::string wireText(const Checkpoint& checkpoint, const std::vector<TensorStatistics>& tensors);
+/// Reads them again; it can be anybody's text. Hostile if they are not of these tensors, in their order.
+Result<std::vector<TensorStatistics>> statisticsFromWire(
+    const Checkpoint& checkpoint, const std::vector<TensorAsked>& tensors, std::string_view text);
 
 } // namespace shardscope

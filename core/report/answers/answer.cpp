@@ -15,7 +15,7 @@ std::string_view fileName(const Checkpoint& checkpoint, FileId file)
 
 std::string computeText(const ComputeReport& compute)
 {
-    std::string out = compute.device + " (" + compute.by + ")";
+    std::string out = compute.device + (compute.by.empty() ? "" : " (" + compute.by + ")");
     for (const std::string& note : compute.notes)
         out += "; " + note;
     return out;

@@ -166,6 +166,32 @@ TEST_CASE("serve emits into a descriptor that it was started with, and into no o
     CHECK(runShardscope({"serve", "--to", "x"}).exitCode == 2);
 }
 
+TEST_CASE(
+    "serve sends all that `diff` and `stats` find, for a client of its version, and of no other command")
+{
+    const std::string left = samplePath("zero3-w4").string();
+    const std::string right = samplePath("zero2-w2").string();
+    Served served;
+    const uint64_t diff = served.ask(asking(ask::kRaw), wordsPayload({"diff", left, right}));
+    const uint64_t same = served.ask(asking(ask::kRaw), wordsPayload({"diff", left, left}));
+    const uint64_t stats = served.ask(asking(ask::kRaw), wordsPayload({"stats", left, "--exact"}));
+    const uint64_t other = served.ask(asking(ask::kRaw), wordsPayload({"inspect", left}));
+    const uint64_t absent = served.ask(asking(ask::kRaw), wordsPayload({"diff", left, left + "/absent"}));
+    const uint64_t written
+        = served.ask(asking(ask::kRaw), wordsPayload({"reshard", left, left + "/x", "--world-size", "2"}));
+    ProcessResult result;
+    auto answers = served.answers(result);
+    for (const uint64_t good : {diff, same, stats}) {
+        CHECK(answers[good].last.reply == reply::kDone);
+        CHECK(!answers[good].data.empty());
+    }
+    CHECK(answers[diff].data.size() > answers[same].data.size());
+    CHECK(answers[other].error() == "usage");
+    CHECK(answers[absent].error() == "not-found");
+    CHECK(answers[written].error() == "usage");
+    CHECK(answers[written].data.empty());
+}
+
 TEST_CASE("serve sends elements of boxes")
 {
     const TemporaryFolder folder;
