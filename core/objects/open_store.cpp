@@ -14,7 +14,8 @@ Result<std::shared_ptr<ObjectStore>> openObjectStore(
 {
     SHARDSCOPE_TRY(StoreSettings settings, storeSettings(files, environment));
     SHARDSCOPE_TRY(auto client, makeHttpClient({settings.certificates, std::move(stop)}));
-    return std::make_shared<S3Store>(std::move(settings), std::move(client));
+    return std::make_shared<S3Store>(std::move(settings), std::move(client),
+        [&files, environment] { return storeSettings(files, environment); });
 }
 
 #else

@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,13 @@ from xml.sax.saxutils import escape
 PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 RUN = SOURCE / "tests/data/samples/zero2-w2"
 MODIFIED = ("2026-11-30T13:32:20.000Z", "Mon, 30 Nov 2026 13:32:20 GMT")
+
+
+def write_keys(path, access):
+    path.parent.mkdir(exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(f"[default]\naws_access_key_id = {access}\naws_secret_access_key = geheimgeheim\n")
+    new.replace(path)
 
 
 class Server(ThreadingHTTPServer):
@@ -87,11 +95,24 @@ class Handler(BaseHTTPRequestHandler):
         if server.mode == "expired":
             self.answer(400, b"<Error><Code>ExpiredToken</Code></Error>")
             return
+        if server.mode == "renewed" and not self.is_signed_anew():
+            self.answer(400, b"<Error><Code>ExpiredToken</Code></Error>")
+            return
         key = unquote(url.path).removeprefix("/bucket").removeprefix("/")
         if key:
             self.give(key)
         else:
             self.list(parse_qs(url.query))
+
+    def is_signed_anew(self):
+        """The third question finds its keys expired; by then somebody has renewed them."""
+        server = self.server
+        if "Credential=AKNEW/" in self.headers.get("Authorization", ""):
+            return True
+        if len(server.asked) < 3:
+            return True
+        write_keys(server.credentials, "AKNEW")
+        return False
 
     def list(self, query):
         prefix = query.get("prefix", [""])[0]
@@ -163,10 +184,9 @@ class Hostile(unittest.TestCase):
         self.home = tempfile.TemporaryDirectory()
         self.addCleanup(self.home.cleanup)
 
-    def run_program(self, mode, verb="inspect", *words, seconds=60, **variables):
-        self.server.mode = mode
+    def environment(self, **variables):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        environment = {
+        return {
             **kept,
             "HOME": self.home.name,
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.server.server_port}",
@@ -174,10 +194,21 @@ class Hostile(unittest.TestCase):
             "AWS_SECRET_ACCESS_KEY": "geheimgeheim",
             **variables,
         }
+
+    def start_program(self, verb, *words, **variables):
+        return subprocess.Popen(
+            [PROGRAM, verb, "s3://bucket/run", *words, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment(**variables),
+        )
+
+    def run_program(self, mode, verb="inspect", *words, seconds=60, **variables):
+        self.server.mode = mode
         done = subprocess.run(
             [PROGRAM, verb, "s3://bucket/run", *words, "--json"],
             capture_output=True,
-            env=environment,
+            env=self.environment(**variables),
             timeout=seconds,
         )
         self.assertNotIn(b"geheim", done.stdout + done.stderr)
@@ -235,7 +266,27 @@ class Hostile(unittest.TestCase):
         self.assert_fails("escape", "unreadable", "refuses access")
 
     def test_keys_that_have_expired(self):
-        self.assert_fails("expired", "unreadable", "start the program again")
+        self.assert_fails("expired", "unreadable", "at the next try")
+        self.assertLess(len(self.server.asked), 6)
+
+    def test_keys_that_are_renewed_meanwhile(self):
+        self.server.credentials = Path(self.home.name) / ".aws/credentials"
+        write_keys(self.server.credentials, "AKOLD")
+        code, answer = self.run_program("renewed", "verify", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
+        self.assertEqual(code, 0, answer)
+        self.assertIn("AKNEW", self.server.credentials.read_text())
+
+    def test_a_stop_reaches_a_question_under_way(self):
+        self.server.mode = "silent"
+        process = self.start_program("inspect")
+        end = time.monotonic() + 30
+        while not self.server.asked and time.monotonic() < end:
+            time.sleep(0.05)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertEqual(process.returncode, 130, out)
 
     def test_a_busy_one_is_asked_again(self):
         code, answer = self.run_program("busy")

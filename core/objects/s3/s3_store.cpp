@@ -6,6 +6,8 @@
 #include "core/objects/s3/request_signature.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace shardscope::objects {
 
@@ -80,6 +82,20 @@ Error elsewhere(const std::string& region, const std::string& asked)
         "set AWS_REGION=" + region + " and start the program again"};
 }
 
+bool isRefusal(int status)
+{
+    return status == 400 || status == 401 || status == 403; // Amazon answers 400 to a token that is expired
+}
+
+/// Whether other keys may help.
+bool areKeysRefused(const HttpAnswer& answer)
+{
+    constexpr std::array<std::string_view, 4> kCodes{
+        "ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "SignatureDoesNotMatch"};
+    return isRefusal(answer.status)
+        && std::ranges::find(kCodes, parseStoreError(answer.body).code) != kCodes.end();
+}
+
 Hint noKeys()
 {
     return "no keys were found, so the request was not signed; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
@@ -95,9 +111,13 @@ Error changed(const ObjectPath& place)
 
 } // namespace
 
-S3Store::S3Store(StoreSettings settings, std::unique_ptr<HttpClient> client)
+S3Store::S3Store(StoreSettings settings, std::unique_ptr<HttpClient> client,
+    std::function<Result<StoreSettings>()> readAgain)
     : m_settings(std::move(settings))
+    , m_hasKeys(m_settings.keys.has_value())
     , m_client(std::move(client))
+    , m_readAgain(std::move(readAgain))
+    , m_keys(std::exchange(m_settings.keys, std::nullopt))
 {
 }
 
@@ -125,34 +145,77 @@ HttpRequest S3Store::request(const ObjectPath& place, const std::string& query) 
     return out;
 }
 
+std::vector<HttpAnswer> S3Store::askSigned(
+    std::span<const HttpRequest> requests, const std::optional<StoreKeys>& keys)
+{
+    if (!keys)
+        return m_client->ask(requests);
+    std::vector<HttpRequest> sent(requests.begin(), requests.end());
+    for (HttpRequest& one : sent) {
+        const size_t host = one.url.find("://") + 3;
+        const std::string name = one.url.substr(host, one.url.find('/', host) - host);
+        sign(one, name, m_settings.region, *keys, std::chrono::system_clock::now());
+    }
+    return m_client->ask(sent);
+}
+
 std::vector<HttpAnswer> S3Store::ask(std::vector<HttpRequest>& requests)
 {
     std::vector<HttpAnswer> out;
     for (size_t at = 0; at < requests.size(); at += kRequestsAtOnce) {
         const auto some = std::span(requests).subspan(at, std::min(kRequestsAtOnce, requests.size() - at));
-        for (HttpRequest& one : some) {
-            if (!m_settings.keys)
+        const std::optional<StoreKeys> used = keys();
+        std::vector<HttpAnswer> answers = askSigned(some, used);
+        const bool isRefused = used && std::ranges::any_of(answers, areKeysRefused);
+        const std::optional<StoreKeys> others = isRefused ? keysInPlaceOf(*used) : std::nullopt;
+        std::vector<HttpRequest> again;
+        std::vector<size_t> places;
+        for (size_t i = 0; others && i < answers.size(); ++i) {
+            if (!isRefusal(answers[i].status)) // an answer to HEAD has no more than its status
                 continue;
-            const size_t host = one.url.find("://") + 3;
-            const std::string name = one.url.substr(host, one.url.find('/', host) - host);
-            sign(one, name, m_settings.region, *m_settings.keys, std::chrono::system_clock::now());
+            again.push_back(some[i]);
+            places.push_back(i);
         }
-        std::ranges::move(m_client->ask(some), std::back_inserter(out));
+        if (!again.empty()) {
+            std::vector<HttpAnswer> second = askSigned(again, others);
+            for (size_t k = 0; k < places.size(); ++k)
+                answers[places[k]] = std::move(second[k]);
+        }
+        std::ranges::move(answers, std::back_inserter(out));
     }
     return out;
 }
 
+std::optional<StoreKeys> S3Store::keys()
+{
+    const std::lock_guard lock(m_mutex);
+    return m_keys;
+}
+
+std::optional<StoreKeys> S3Store::keysInPlaceOf(const StoreKeys& refused)
+{
+    const std::lock_guard lock(m_mutex);
+    if (m_keys != refused)
+        return m_keys;
+    const auto now = m_readAgain ? m_readAgain() : Result<StoreSettings>(StoreSettings());
+    if (!now || !now->keys || now->keys == refused)
+        return std::nullopt;
+    m_keys = now->keys;
+    return m_keys;
+}
+
 Error S3Store::refused(const std::string& code, const ObjectPath& place) const
 {
-    // Keys and region are read once, at the first question.
+    // Keys are read at the first question, and again when they are refused.
     Hint hint = "its owner must allow this account to list the bucket and to read the object";
-    if (!m_settings.keys)
+    if (!m_hasKeys)
         hint = noKeys();
     else if (code == "SignatureDoesNotMatch" || code == "InvalidAccessKeyId")
-        hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile, and start the program "
-               "again";
+        hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile; what changes in the files "
+               "of the profile is read at the next try, and a variable when the program is started again";
     else if (code == "ExpiredToken" || code == "InvalidToken")
-        hint = "renew AWS_SESSION_TOKEN with its keys, and start the program again";
+        hint = "renew the token with its keys: those in the files of the profile are read at the next try, "
+               "and AWS_SESSION_TOKEN when the program is started again";
     else if (code == "InvalidObjectState")
         hint = "it is archived; restore it first";
     else if (code == "RequestTimeTooSkewed")
@@ -191,7 +254,7 @@ Error S3Store::error(const HttpAnswer& answer, const ObjectPath& place) const
     return noted({ErrorCode::Unreadable,
                      "the object store answers " + std::to_string(answer.status)
                          + (said.code.empty() ? "" : " (" + said.code + ")"),
-                     {}, m_settings.keys ? Hint() : noKeys()},
+                     {}, m_hasKeys ? Hint() : noKeys()},
         place);
 }
 

@@ -10,6 +10,9 @@
 #include "core/objects/s3/listing.h"
 #include "core/objects/s3/store_settings.h"
 
+#include <functional>
+#include <mutex>
+
 namespace shardscope::objects {
 
 /// A store that is reached as Amazon S3 is. Buckets are named in the host of Amazon, and in the path of
@@ -17,7 +20,10 @@ namespace shardscope::objects {
 class S3Store final : public ObjectStore
 {
 public:
-    S3Store(StoreSettings settings, std::unique_ptr<HttpClient> client);
+    /// `readAgain` gives the settings as they are by now: where the store refuses keys as expired or unknown,
+    /// questions are signed once more with those of that time.
+    S3Store(StoreSettings settings, std::unique_ptr<HttpClient> client,
+        std::function<Result<StoreSettings>()> readAgain = {});
 
     Result<ObjectFolder> list(const ObjectPath& folder) override;
     std::vector<Result<FoundObject>> look(std::span<const ObjectPath> places) override;
@@ -27,8 +33,13 @@ public:
 private:
     [[nodiscard]] HttpRequest request(const ObjectPath& place, const std::string& query) const;
     [[nodiscard]] HttpRequest listing(const ObjectPath& folder, const std::string& token, size_t most) const;
-    /// Signs and sends.
     std::vector<HttpAnswer> ask(std::vector<HttpRequest>& requests);
+    std::vector<HttpAnswer> askSigned(
+        std::span<const HttpRequest> requests, const std::optional<StoreKeys>& keys);
+    /// Those of now.
+    std::optional<StoreKeys> keys();
+    /// Reads them again, unless others than `refused` are known by now.
+    std::optional<StoreKeys> keysInPlaceOf(const StoreKeys& refused);
     [[nodiscard]] Result<ListingPage> page(const ObjectPath& folder, const HttpAnswer& answer) const;
     Result<ObjectFolder> buckets();
     [[nodiscard]] Result<FoundObject> foundBy(
@@ -37,8 +48,12 @@ private:
     [[nodiscard]] Error error(const HttpAnswer& answer, const ObjectPath& place) const;
     [[nodiscard]] Error refused(const std::string& code, const ObjectPath& place) const;
 
-    StoreSettings m_settings;
+    StoreSettings m_settings; ///< without keys
+    bool m_hasKeys = false;
     std::unique_ptr<HttpClient> m_client;
+    std::function<Result<StoreSettings>()> m_readAgain;
+    std::mutex m_mutex; ///< of m_keys
+    std::optional<StoreKeys> m_keys;
 };
 
 } // namespace shardscope::objects

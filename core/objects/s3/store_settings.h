@@ -15,6 +15,8 @@ struct StoreKeys {
     std::string access;
     std::string secret;
     std::string session; ///< empty: none
+
+    bool operator==(const StoreKeys&) const = default;
 };
 
 /// Where the object store is and who asks, as the AWS tools find it.
