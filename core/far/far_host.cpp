@@ -2,10 +2,10 @@
 #include "core/far/far_host.h"
 
 #include "core/base/build_info.h"
+#include "core/base/current_stop.h"
 #include "core/base/parallel.h"
 #include "core/far/far_path.h"
 #include "core/io/outage_watch.h"
-#include "core/objects/object_files.h"
 #include "core/serve/file_calls.h"
 #include "core/serve/frame.h"
 #include "core/serve/packing.h"
@@ -28,16 +28,19 @@ constexpr milliseconds kCancelPatience{5000};
 constexpr milliseconds kPaused{2000}; ///< this process was stopped meanwhile (Ctrl+Z)
 constexpr size_t kUnderWay = 200; ///< `serve` takes 256
 
-std::mutex& settingsMutex()
+Error cancelled()
 {
-    static std::mutex mutex;
-    return mutex;
+    std::stop_source stopped;
+    stopped.request_stop();
+    return JobContext(stopped.get_token()).poll().error();
 }
 
-FarSettings& chosenSettings()
+/// Whether nobody waits for the answer any more. A job there is not given up because its view is.
+bool isStopped(const FarQuestion& question, const FarSettings& settings)
 {
-    static FarSettings settings;
-    return settings;
+    const bool isOfJobs = question.request.ask == serve::ask::kJob;
+    return (!question.outlivesStop && (settings.stop.stop_requested() || (!isOfJobs && isThreadStopped())))
+        || (question.job != nullptr && question.job->cancelled());
 }
 
 } // namespace
@@ -64,8 +67,8 @@ struct FarHost::Connection {
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    Status start(const std::function<void(std::string_view)>& doing);
-    Status awaitHello();
+    Status start(FarSettings applied);
+    Status awaitHello(const std::stop_token& stop);
     void read();
     Status takeAll(std::span<const uint8_t> bytes);
     Status take(serve::Frame frame);
@@ -93,20 +96,11 @@ struct FarHost::Connection {
     Thread reader; ///< last, so that it ends first
 };
 
-Status FarHost::Connection::start(const std::function<void(std::string_view)>& doing)
+/// `applied`: the settings, with the stop and the sinks of this attempt.
+Status FarHost::Connection::start(FarSettings applied)
 {
-    {
-        const std::lock_guard lock(settingsMutex());
-        settings = chosenSettings();
-    }
-    FarSettings applied = settings;
-    applied.says = [&](std::string_view text) {
-        doing(text);
-        if (settings.says)
-            settings.says(text);
-    };
     SHARDSCOPE_TRY(line, FarLine::start(name, applied));
-    SHARDSCOPE_CHECK(awaitHello());
+    SHARDSCOPE_CHECK(awaitHello(applied.stop));
     SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .pack = true}, {}));
     reader = Thread::start([this] { read(); });
     if (!reader.isStarted())
@@ -114,7 +108,7 @@ Status FarHost::Connection::start(const std::function<void(std::string_view)>& d
     return {};
 }
 
-Status FarHost::Connection::awaitHello()
+Status FarHost::Connection::awaitHello(const std::stop_token& stop)
 {
     const std::string early = line.takeEarly();
     frames.add(std::span(reinterpret_cast<const uint8_t*>(early.data()), early.size()));
@@ -130,7 +124,8 @@ Status FarHost::Connection::awaitHello()
                 "the other end does not speak as shardscope " + std::string(buildInfo().version) + " does",
                 name, "install the same version on both hosts");
         }
-        SHARDSCOPE_CHECK(JobContext(settings.stop).poll());
+        if (stop.stop_requested() || isThreadStopped())
+            return forward(cancelled());
         SHARDSCOPE_TRY(const auto bytes, line.receive(kLook));
         frames.add(bytes);
         traffic.bytesReceived += bytes.size();
@@ -258,10 +253,7 @@ Status FarHost::Connection::send(serve::Request request, std::string_view payloa
 
 Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
 {
-    const auto stops = [&] {
-        return (settings.stop.stop_requested() && !question.outlivesStop)
-            || (question.job != nullptr && question.job->cancelled());
-    };
+    const auto stops = [&] { return isStopped(question, settings); };
     serve::Request request = question.request;
     Pending asked{&question, {}};
     std::unique_lock lock(mutex);
@@ -302,28 +294,11 @@ Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
             (void)send({.id = id, .ask = std::string(serve::ask::kCancel), .of = request.id}, {});
             lock.lock();
         } else if (steady_clock::now() > *givenUp) {
-            std::stop_source stopped;
-            stopped.request_stop();
-            return forward(JobContext(stopped.get_token()).poll().error());
+            return forward(cancelled());
         }
     }
     return std::move(*asked.answer);
 }
-
-namespace {
-
-struct Hosts {
-    std::mutex mutex;
-    std::map<std::string, FarHost> byName;
-};
-
-Hosts& hosts()
-{
-    static Hosts all;
-    return all;
-}
-
-} // namespace
 
 FarHost::FarHost(std::string host)
     : m_name(std::move(host))
@@ -332,39 +307,69 @@ FarHost::FarHost(std::string host)
 
 FarHost::~FarHost() = default;
 
-Result<std::shared_ptr<FarHost::Connection>> FarHost::connection()
+/// Waits for another thread that connects, and else does it.
+Result<std::shared_ptr<FarHost::Connection>> FarHost::connection(const FarQuestion& question)
 {
-    const std::lock_guard connecting(m_connecting);
+    const FarSettings settings = farSettings();
+    std::unique_lock connecting(m_connecting, std::defer_lock);
+    while (!connecting.try_lock_for(kLook)) {
+        if (isStopped(question, settings))
+            return forward(cancelled());
+    }
     {
         const std::lock_guard lock(m_mutex);
         if (m_failed)
             return forward(*m_failed);
         if (m_connection)
             return m_connection;
-    }
-    auto made = std::make_shared<Connection>(m_name);
-    {
-        const std::lock_guard lock(m_mutex);
+        if (isStopped(question, settings))
+            return forward(cancelled());
         m_began = steady_clock::now();
         m_doing.clear();
+        m_asks.clear();
+        m_attempt = std::stop_source();
+        m_isGivenUp = false;
     }
-    const Status started = made->start([this](std::string_view doing) {
+    return connect(settings);
+}
+
+/// With m_connecting locked.
+Result<std::shared_ptr<FarHost::Connection>> FarHost::connect(FarSettings settings)
+{
+    auto made = std::make_shared<Connection>(m_name);
+    made->settings = settings;
+    const std::stop_callback onEnd(
+        settings.stop, [attempt = m_attempt]() mutable { attempt.request_stop(); });
+    settings.stop = m_attempt.get_token();
+    settings.says = [this, says = std::move(settings.says)](std::string_view doing) {
+        {
+            const std::lock_guard lock(m_mutex);
+            m_doing = doing;
+        }
+        if (says)
+            says(doing);
+    };
+    settings.asks = [this](std::string_view what) {
         const std::lock_guard lock(m_mutex);
-        m_doing = doing;
-    });
+        m_asks = what;
+    };
+    const Status started = made->start(std::move(settings));
     const std::lock_guard lock(m_mutex);
     m_began.reset();
-    if (!started) {
-        m_failed = started.error();
-        return forward(*m_failed);
+    if (started) {
+        m_connection = std::move(made);
+        return m_connection;
     }
-    m_connection = std::move(made);
-    return m_connection;
+    if (m_isGivenUp)
+        m_failed = Error{ErrorCode::Unreadable, "the connection was stopped while it was made", m_name, {}};
+    else if (started.error().code != ErrorCode::Cancelled) // else of one job; others connect again
+        m_failed = started.error();
+    return forward(m_failed ? *m_failed : started.error());
 }
 
 Result<FarAnswer> FarHost::ask(const FarQuestion& question)
 {
-    const auto connected = connection();
+    const auto connected = connection(question);
     auto answer = connected ? (*connected)->ask(question) : Result<FarAnswer>(forward(connected.error()));
     // A lost connection says nothing about files. A stop is no outage.
     if (!answer && answer.error().code != ErrorCode::Cancelled && isLost())
@@ -402,7 +407,7 @@ FarCondition FarHost::condition() const
     };
     const std::lock_guard lock(m_mutex);
     if (m_began)
-        return {.state = State::Connecting, .silent = since(*m_began), .doing = m_doing};
+        return {.state = State::Connecting, .silent = since(*m_began), .doing = m_doing, .asks = m_asks};
     if (m_failed)
         return {.state = State::Lost, .why = m_failed->message};
     if (!m_connection)
@@ -428,43 +433,19 @@ void FarHost::connectAgain()
         m_connection.reset();
 }
 
+void FarHost::stopConnecting()
+{
+    const std::lock_guard lock(m_mutex);
+    m_isGivenUp = m_began.has_value();
+    if (m_isGivenUp)
+        m_attempt.request_stop();
+}
+
 Error ofHost(Error error, const std::string& host)
 {
     if (error.path.starts_with('/') || error.path.starts_with('~'))
         error.path = farPath(host, error.path).string();
     return error;
-}
-
-FarHost& farHost(const std::string& name)
-{
-    Hosts& all = hosts();
-    const std::lock_guard lock(all.mutex);
-    return all.byName.try_emplace(name, name).first->second;
-}
-
-void connectAgainTo(std::span<const io::Path> paths)
-{
-    for (const io::Path& path : paths) {
-        if (const auto far = farPathOf(path))
-            farHost(far->host).connectAgain();
-    }
-}
-
-std::vector<std::pair<std::string, FarTraffic>> farTraffic()
-{
-    Hosts& all = hosts();
-    const std::lock_guard lock(all.mutex);
-    std::vector<std::pair<std::string, FarTraffic>> out;
-    for (const auto& [name, host] : all.byName)
-        out.emplace_back(name, host.traffic());
-    return out;
-}
-
-void setFarSettings(FarSettings chosen)
-{
-    const std::lock_guard lock(settingsMutex());
-    objects::objectsAndOwnFiles().setStop(chosen.stop);
-    chosenSettings() = std::move(chosen);
 }
 
 } // namespace shardscope::far

@@ -52,6 +52,7 @@ struct FarCondition {
     State state = State::Unused;
     std::chrono::milliseconds silent{}; ///< while somebody waits: since it began, or since the last byte
     std::string doing = {}; ///< while it connects: what takes long, if it is known
+    std::string asks = {}; ///< while it connects: what ssh waits for a person for (ssh_prompt.h)
     std::string why = {}; ///< it is lost
 };
 
@@ -69,6 +70,8 @@ public:
     FarHost& operator=(const FarHost&) = delete;
 
     [[nodiscard]] const std::string& name() const { return m_name; }
+    /// The stop of the calling thread's job (current_stop.h) ends it, too, but not a question about jobs.
+    ///
     /// Errors of FarLine::start(); Unreadable when the connection is lost; those that the other end gives,
     /// with their paths as paths of this host; Hostile if what it sends is no answer; Cancelled.
     Result<FarAnswer> ask(const FarQuestion& question);
@@ -77,20 +80,26 @@ public:
     [[nodiscard]] FarCondition condition() const;
     /// If it is lost: the next question connects again.
     void connectAgain();
+    /// While it connects: ends that, and all that wait for it meet Unreadable. Waits for nothing.
+    void stopConnecting();
 
 private:
     struct Connection;
-    Result<std::shared_ptr<Connection>> connection();
+    Result<std::shared_ptr<Connection>> connection(const FarQuestion& question);
+    Result<std::shared_ptr<Connection>> connect(FarSettings settings);
     /// Whether it could not be made, or was lost.
     [[nodiscard]] bool isLost() const;
 
     std::string m_name;
-    std::mutex m_connecting; ///< while it connects: other questions wait for it
+    std::timed_mutex m_connecting; ///< while it connects: other questions wait for it
     mutable std::mutex m_mutex; ///< of all that follows
     std::shared_ptr<Connection> m_connection;
     std::optional<Error> m_failed; ///< why it could not be made
     std::optional<std::chrono::steady_clock::time_point> m_began; ///< while it connects
     std::string m_doing;
+    std::string m_asks;
+    std::stop_source m_attempt; ///< to connect
+    bool m_isGivenUp = false; ///< by stopConnecting()
 };
 
 /// An error of a host: its path, absolute or below "~", becomes a path of this machine's FarFiles.
@@ -105,5 +114,6 @@ FarHost& farHost(const std::string& name);
 std::vector<std::pair<std::string, FarTraffic>> farTraffic();
 /// For connections that are made from now on.
 void setFarSettings(FarSettings settings);
+FarSettings farSettings();
 
 } // namespace shardscope::far

@@ -2,11 +2,13 @@
 #include "core/far/far_line.h"
 
 #include "core/base/build_info.h"
+#include "core/base/current_stop.h"
 #include "core/base/job_context.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/far/far_path.h"
 #include "core/far/own_program.h"
+#include "core/far/ssh_prompt.h"
 #include "core/io/file_system.h"
 
 #include <algorithm>
@@ -37,6 +39,7 @@ using std::chrono::steady_clock;
 constexpr std::string_view kMark = "shardscope-far "; ///< begins each line of kScript
 constexpr size_t kGreetingLimit = size_t{64} << 10; // what the login itself may print before it
 constexpr size_t kWordsLimit = 2000;
+constexpr size_t kPromptLimit = 300;
 constexpr milliseconds kPatience{30000}; ///< for a host that is reached
 constexpr milliseconds kLook{200};
 constexpr milliseconds kGreeting{60000}; ///< where nobody types a password
@@ -72,6 +75,14 @@ std::string plainText(std::string_view text)
     while (!out.empty() && out.back() == ' ')
         out.pop_back();
     return out;
+}
+
+Status pollStops(const FarSettings& settings)
+{
+    std::stop_source stopped;
+    if (isThreadStopped())
+        stopped.request_stop();
+    return JobContext(settings.stop.stop_requested() ? settings.stop : stopped.get_token()).poll();
 }
 
 /// The words of the local command.
@@ -190,6 +201,7 @@ void FarLine::close()
     if (m_errors >= 0)
         ::close(m_errors);
     if (m_process > 0) {
+        endAskingOf(m_process);
         ::kill(m_process, SIGTERM);
         const auto until = steady_clock::now() + kEnding;
         while (::waitpid(m_process, nullptr, WNOHANG) == 0) {
@@ -243,6 +255,7 @@ Result<FarLine> FarLine::start(const std::string& host, const FarSettings& setti
 
 Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk)
 {
+    std::string asked;
     const auto until = steady_clock::now() + kGreeting;
     for (size_t printed = 0;;) {
         for (size_t end = m_early.find('\n'); end != std::string::npos; end = m_early.find('\n')) {
@@ -254,9 +267,13 @@ Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk)
         }
         if (printed + m_early.size() > kGreetingLimit)
             return fail(ErrorCode::Unreadable, "the login prints too much before a command runs", m_host);
-        SHARDSCOPE_CHECK(JobContext(settings.stop).poll());
+        SHARDSCOPE_CHECK(pollStops(settings));
         if (!mayAsk && steady_clock::now() > until)
             return fail(ErrorCode::Unreadable, "the host does not answer", m_host);
+        std::string asks = mayAsk && settings.asks ? plainText(askedBySsh(m_process)).substr(0, kPromptLimit)
+                                                   : std::string();
+        if (asks != asked)
+            settings.asks(asked = std::move(asks));
         SHARDSCOPE_TRY(const auto bytes, receive(kLook));
         m_early.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
@@ -287,7 +304,7 @@ Status FarLine::install(const std::string& machine, const FarSettings& settings)
             + ", once");
     std::string size = std::to_string(program->bytes) + "\n"; // sent when the file is open
     return program->read([&](std::string_view bytes) -> Status {
-        SHARDSCOPE_CHECK(JobContext(settings.stop).poll());
+        SHARDSCOPE_CHECK(pollStops(settings));
         SHARDSCOPE_CHECK(send(std::exchange(size, {}), kPatience));
         return send(bytes, kPatience);
     });

@@ -18,6 +18,7 @@ namespace shardscope::far {
 struct FarSettings {
     bool mayInstall = true; ///< copy this program to a host that lacks it
     std::function<void(std::string_view line)> says = {}; ///< what takes long, for the user; from any thread
+    std::function<void(std::string_view what)> asks = {}; ///< what ssh waits for a person for; empty: no more
     std::chrono::milliseconds silence{25000}; ///< without a byte, the connection is lost
     std::stop_token stop = {}; ///< ends every wait for another host
 };
@@ -31,7 +32,8 @@ public:
     /// libraries or one that does not lies beside it, into a folder of the user's cache that is named after
     /// the version; then starts it.
     ///
-    /// Waits for as long as ssh may ask somebody for a password, else a minute. Unreadable if ssh fails, with
+    /// Waits for as long as ssh may ask somebody for a password, else a minute; a stop of the settings or of
+    /// the calling thread's job (current_stop.h) ends it. Unreadable if ssh fails, with
     /// its words; Unsupported where this program does not run there, or may not be copied; Cancelled.
     static Result<FarLine> start(const std::string& host, const FarSettings& settings);
 

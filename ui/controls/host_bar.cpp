@@ -18,6 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using State = far::FarCondition::State;
 
+constexpr char kEndOfHost = ' '; ///< which no name of a host has
 constexpr int kPauseMs = 500;
 constexpr milliseconds kConnecting{1500}; ///< sooner, a message would only flicker
 constexpr milliseconds kSilent{7000}; ///< the other end says every 5 s that it is there
@@ -25,7 +26,7 @@ constexpr milliseconds kSilent{7000}; ///< the other end says every 5 s that it 
 struct Words {
     Severity severity = Severity::Info;
     QString text;
-    bool isLost = false;
+    QStringList actions = {};
     std::string about = {}; ///< host and state
 };
 
@@ -37,10 +38,15 @@ Words wordsFor(const QString& host, const far::FarCondition& now)
     case State::Unused:
         break;
     case State::Connecting:
+        if (!now.asks.empty())
+            return {Severity::Warning, HostBar::tr("%1 waits for you: %2").arg(host, toText(now.asks)),
+                {HostBar::tr("Stop")}};
         if (!now.doing.empty())
-            return {Severity::Info, HostBar::tr("%1: %2…").arg(host, toText(now.doing))};
+            return {
+                Severity::Info, HostBar::tr("%1: %2…").arg(host, toText(now.doing)), {HostBar::tr("Stop")}};
         if (now.silent >= kConnecting)
-            return {Severity::Info, HostBar::tr("Connecting to %1 for %2 s…").arg(host).arg(seconds)};
+            return {Severity::Info, HostBar::tr("Connecting to %1 for %2 s…").arg(host).arg(seconds),
+                {HostBar::tr("Stop")}};
         break;
     case State::Connected:
         if (now.silent >= kSilent)
@@ -49,7 +55,8 @@ Words wordsFor(const QString& host, const far::FarCondition& now)
         break;
     case State::Lost:
         return {Severity::Error,
-            HostBar::tr("%1: %2. What was read stays shown.").arg(host, sentenceText(now.why)), true};
+            HostBar::tr("%1: %2. What was read stays shown.").arg(host, sentenceText(now.why)),
+            {HostBar::tr("Reconnect")}};
     }
     return {};
 }
@@ -63,7 +70,7 @@ HostBar::HostBar(Theme& theme, QWidget* parent)
     hide();
     m_timer.setInterval(kPauseMs);
     connect(&m_timer, &QTimer::timeout, this, &HostBar::look);
-    connect(this, &MessageBar::actionTriggered, this, &HostBar::reconnect);
+    connect(this, &MessageBar::actionTriggered, this, &HostBar::act);
 }
 
 void HostBar::watch(const std::vector<io::Path>& paths)
@@ -78,6 +85,16 @@ void HostBar::watch(const std::vector<io::Path>& paths)
         m_timer.stop();
     else if (!m_timer.isActive())
         m_timer.start();
+    look();
+}
+
+/// The button of what is said: of a host that connects, or of those that are lost.
+void HostBar::act()
+{
+    const std::string host = m_shown.substr(0, m_shown.find(kEndOfHost));
+    if (far::farHost(host).condition().state != State::Connecting)
+        return reconnect();
+    far::farHost(host).stopConnecting();
     look();
 }
 
@@ -108,7 +125,7 @@ void HostBar::look()
         const far::FarCondition now = far::farHost(host).condition();
         Words words = wordsFor(toText(host), now);
         if (!words.text.isEmpty())
-            words.about = host + char('0' + static_cast<int>(now.state));
+            words.about = host + kEndOfHost + std::to_string(static_cast<int>(now.state)) + now.asks;
         if (worst.text.isEmpty() || (!words.text.isEmpty() && words.severity > worst.severity))
             worst = std::move(words);
     }
@@ -119,7 +136,7 @@ void HostBar::look()
         return hide();
     m_shown = worst.about;
     if (isHidden() || text() != worst.text)
-        showMessage(worst.severity, worst.text, worst.isLost ? QStringList{tr("Reconnect")} : QStringList{});
+        showMessage(worst.severity, worst.text, worst.actions);
 }
 
 } // namespace shardscope::ui

@@ -28,6 +28,7 @@ Q_SIGNALS:
 
 private:
     void look();
+    void act();
     void reconnect();
 
     std::vector<std::string> m_hosts;

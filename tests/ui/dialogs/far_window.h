@@ -33,6 +33,7 @@ public:
         (void)file.open(QIODevice::WriteOnly);
         file.write(
             u"#!/bin/sh\n[ -e '%1/down' ] && { echo 'ssh: no route to host' >&2; exit 255; }\n"
+            "[ -e '%1/asks' ] && \"$SSH_ASKPASS\" \"Password of $1:\"\n"
             "echo $$ >> '%1/lines'\n[ \"$1\" = absent ] && exit 255\n"
             "exec env -i HOME='%1/home' PATH='%1/bin:/usr/bin:/bin' sh -c \"$2\"\n"_s.arg(m_host.path())
                 .toUtf8());
@@ -60,6 +61,18 @@ public:
             (void)QFile(mark).open(QIODevice::WriteOnly);
         else
             QFile::remove(mark);
+    }
+    /// From now on ssh asks for a password, which nobody answers.
+    void setAsking()
+    {
+        const QString program = m_host.filePath(u"ask"_s);
+        QFile file(program);
+        (void)file.open(QIODevice::WriteOnly);
+        file.write("#!/bin/sh\nsleep 60\n");
+        file.close();
+        file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        (void)QFile(m_host.filePath(u"asks"_s)).open(QIODevice::WriteOnly);
+        qputenv("SSH_ASKPASS", program.toUtf8());
     }
     /// To every process that stands for ssh.
     void signalLines(int signal)

@@ -41,6 +41,7 @@ private Q_SLOTS:
     void comparesWithWhatIsDropped();
     void walksThroughFoldersOfAHost();
     void saysWhyAHostCannotBeReached();
+    void saysWhatSshAsksForAndStopsIt();
     void keepsWhatItShowedWhenTheLineIsCut();
     void isNotHeldUpByASilentLine();
     void copiesACommandThatOpensTheSameView_data();
@@ -218,6 +219,23 @@ void TestFarHosts::saysWhyAHostCannotBeReached()
     QVERIFY(!fixture.checkpoint());
     QVERIFY(QTest::qWaitFor([&] { return !fixture.bar().isHidden(); }));
     QVERIFY(fixture.bar().text().contains(u"absent"_s));
+}
+
+void TestFarHosts::saysWhatSshAsksForAndStopsIt()
+{
+    FarWindow fixture;
+    fixture.setAsking();
+    fixture.window().openPath(u"prompt:~/runs/llama"_s);
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().text().contains(u"Password"_s); }, 20'000));
+    QCOMPARE(fixture.bar().text(), u"prompt waits for you: ssh asks: Password of prompt:"_s);
+    QVERIFY(!fixture.bar().isHidden());
+    auto* stop = fixture.bar().findChild<QPushButton*>();
+    QVERIFY(stop && stop->text().contains(u"Stop"_s));
+    QTest::mouseClick(stop, Qt::LeftButton);
+    QVERIFY(fixture.settle());
+    QVERIFY(!fixture.checkpoint());
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().text().contains(u"was stopped"_s); }, 10'000));
+    qunsetenv("SSH_ASKPASS");
 }
 
 void TestFarHosts::keepsWhatItShowedWhenTheLineIsCut()
