@@ -72,6 +72,8 @@ void noteDifference(Comparison& out, const Sides& bits, double left, double righ
     const double apart = std::abs(left - right);
     if (!std::isfinite(left) || !std::isfinite(right)) {
         ++out.notFinite;
+        out.notFiniteLeft += std::isfinite(left) ? 0 : 1;
+        out.notFiniteRight += std::isfinite(right) ? 0 : 1;
         const bool same = left == right || (std::isnan(left) && std::isnan(right));
         out.beyond += same && !tolerance.isExact() ? 0 : 1;
         return;
@@ -204,6 +206,8 @@ Comparison& Comparison::operator+=(const Comparison& further)
     beyond += further.beyond;
     lastBit += further.lastBit;
     notFinite += further.notFinite;
+    notFiniteLeft += further.notFiniteLeft;
+    notFiniteRight += further.notFiniteRight;
     firstDifferent = std::min(firstDifferent, further.firstDifferent);
     maxAbsolute = std::max(maxAbsolute, further.maxAbsolute);
     squaredDifference += further.squaredDifference;

@@ -33,6 +33,8 @@ struct Comparison {
     uint64_t lastBit
         = 0; ///< of the different ones: neighbours among the values of the narrower dtype, or zeros
     uint64_t notFinite = 0; ///< of the different ones: where a side is NaN or infinite
+    uint64_t notFiniteLeft = 0; ///< of those: where the left side is, and maybe the right one, too
+    uint64_t notFiniteRight = 0;
     uint64_t firstDifferent = kNone; ///< element
     double maxAbsolute = 0; ///< largest |left − right| of finite ones
     double squaredDifference = 0; ///< Σ (left − right)²

@@ -96,6 +96,27 @@ DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
     }
 }
 
+QString DifferenceList::counted(const std::vector<uint32_t>& rows) const
+{
+    const auto isIncomplete = [&](uint32_t row) { return partial(row) != nullptr; };
+    const auto incomplete = static_cast<size_t>(std::ranges::count_if(rows, isIncomplete));
+    const size_t differences = size() - m_incomplete;
+    const bool isAll = rows.size() == size();
+    const auto of = [&](size_t shown, size_t all) {
+        return isAll ? ui::countText(all) : u"%1 of %2"_s.arg(ui::countText(shown), ui::countText(all));
+    };
+    QStringList out;
+    if (differences == 0)
+        out.append(u"No differences"_s);
+    else
+        out.append((differences == 1 ? u"%1 difference"_s : u"%1 differences"_s)
+                       .arg(of(rows.size() - incomplete, differences)));
+    if (m_incomplete > 0)
+        out.append((m_incomplete == 1 ? u"%1 tensor incomplete"_s : u"%1 tensors incomplete"_s)
+                       .arg(of(incomplete, m_incomplete)));
+    return out.join(u", "_s);
+}
+
 QString DifferenceList::longestName() const
 {
     const auto& params = m_judged->diff.params;
@@ -271,7 +292,7 @@ QString DifferenceList::countText(uint32_t i, bool exact) const
         QString count = u"%1 of %2"_s.arg(
             ui::countText(found->values.different), ui::countText(found->values.elements));
         if (found->values.notFinite > 0)
-            count += u", "_s % u"%1 NaN or infinite"_s.arg(ui::countText(found->values.notFinite));
+            count += u", "_s % notFiniteText(found->values);
         if (found->state.leftType == found->state.rightType)
             return count;
         return count % u", "_s % toText(dtypeName(found->state.leftType)) % u" → "_s
@@ -320,6 +341,15 @@ QString differenceText(double measure)
 {
     const bool small = measure != 0 && measure < 1e-3;
     return QString::number(measure, small ? 'e' : 'g', small ? 2 : 3).replace(u"e-0"_s, u"e-"_s);
+}
+
+QString notFiniteText(const Comparison& values)
+{
+    const DiffSide side = notFiniteSide(values);
+    return u"%1 NaN or infinite (%2)"_s.arg(ui::countText(values.notFinite),
+        side == DiffSide::Left        ? u"left"_s
+            : side == DiffSide::Right ? u"right"_s
+                                      : u"both sides"_s);
 }
 
 std::vector<FilterTerm> differenceTerms()

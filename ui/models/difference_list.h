@@ -49,6 +49,8 @@ public:
 
     [[nodiscard]] size_t size() const { return m_rows.size() - 1; } ///< of differences and incomplete states
     [[nodiscard]] size_t incomplete() const { return m_incomplete; } ///< states that lack elements on a side
+    /// "5 differences, 93 tensors incomplete", "3 of 5 differences, 20 of 93 tensors incomplete": some rows.
+    [[nodiscard]] QString counted(const std::vector<uint32_t>& rows) const;
     [[nodiscard]] uint32_t optionsRow() const { return static_cast<uint32_t>(size()); }
     /// Of a parameter, or the text of optionsRow().
     [[nodiscard]] QString longestName() const;
@@ -90,6 +92,9 @@ using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 
 /// A measure of a difference in three digits: "0.00248", "6.02e-5".
 QString differenceText(double measure);
+
+/// "5 NaN or infinite (left)": of elements that differ; there must be some.
+QString notFiniteText(const Comparison& values);
 
 /// The terms of a filter of differences: kind, state. Words without a key are looked for in both, too.
 std::vector<FilterTerm> differenceTerms();

@@ -69,17 +69,26 @@ void findZeroed(const StateDiff& diff, std::vector<DiffCause>& out)
 
 void findNotFinite(const StateDiff& diff, std::vector<DiffCause>& out)
 {
-    DiffCause cause{"not-finite", DiffSide::Both, "values are NaN or infinite on one side", {}};
-    for (const ParamDifference& param : diff.params) {
-        for (const StateDifference& state : param.states) {
-            if (state.values.notFinite > 0)
-                addEvidence(cause,
-                    fmt::format(
-                        "{}#{}: {} elements", param.param.name, state.state.left, state.values.notFinite));
+    for (const DiffSide side : {DiffSide::Left, DiffSide::Right, DiffSide::Both}) {
+        DiffCause cause{"not-finite", side, "", {}};
+        cause.message = side == DiffSide::Both
+            ? "values that differ are NaN or infinite in both checkpoints"
+            : fmt::format(
+                "values are NaN or infinite in {} checkpoint and finite in the other one", sideText(side));
+        for (const ParamDifference& param : diff.params) {
+            for (const StateDifference& state : param.states) {
+                const Comparison& values = state.values;
+                if (values.notFinite == 0 || notFiniteSide(values) != side)
+                    continue;
+                const std::string count = side == DiffSide::Both
+                    ? fmt::format("{} left, {} right", values.notFiniteLeft, values.notFiniteRight)
+                    : fmt::format("{} {}", values.notFinite, values.notFinite == 1 ? "element" : "elements");
+                addEvidence(cause, fmt::format("{}#{}: {}", param.param.name, state.state.left, count));
+            }
         }
+        if (!cause.evidence.empty())
+            out.push_back(std::move(cause));
     }
-    if (!cause.evidence.empty())
-        out.push_back(std::move(cause));
 }
 
 /// Masters with only 16 significant bits, where the other side has 32.

@@ -64,6 +64,14 @@ struct ParamDifference {
     bool roundedRight = false;
 };
 
+/// The side whose different elements are NaN or infinite, if any are.
+[[nodiscard]] inline DiffSide notFiniteSide(const Comparison& values)
+{
+    return values.notFiniteRight == 0 ? DiffSide::Left
+        : values.notFiniteLeft == 0   ? DiffSide::Right
+                                      : DiffSide::Both;
+}
+
 struct ScalarDifference {
     StateScalar left; ///< empty value: missing
     StateScalar right;

@@ -122,6 +122,24 @@ SHARDSCOPE_ON_GPU void statisticsTile(Block& block, StatisticsShared& shared, co
     });
 }
 
+/// Of two threads.
+SHARDSCOPE_ON_GPU void addComparison(TileComparison& into, const TileComparison& more)
+{
+    into.different += more.different;
+    into.beyond += more.beyond;
+    into.lastBit += more.lastBit;
+    into.notFinite += more.notFinite;
+    into.notFiniteLeft += more.notFiniteLeft;
+    into.notFiniteRight += more.notFiniteRight;
+    into.firstDifferent
+        = more.firstDifferent < into.firstDifferent ? more.firstDifferent : into.firstDifferent;
+    into.maxAbsolute = more.maxAbsolute > into.maxAbsolute ? more.maxAbsolute : into.maxAbsolute;
+    into.squaredDifference += more.squaredDifference;
+    into.squaredLeft += more.squaredLeft;
+    into.squaredRight += more.squaredRight;
+    into.product += more.product;
+}
+
 /// Tile number `tile` of two sides of one dtype and length.
 template <class Block>
 SHARDSCOPE_ON_GPU void comparisonTile(Block& block, PerThread<TileComparison>& parts, const GpuElements& left,
@@ -151,6 +169,8 @@ SHARDSCOPE_ON_GPU void comparisonTile(Block& block, PerThread<TileComparison>& p
             mine.firstDifferent = i < mine.firstDifferent ? i : mine.firstDifferent;
             if (!finite) {
                 ++mine.notFinite;
+                mine.notFiniteLeft += isFiniteNumber(a) ? 0 : 1;
+                mine.notFiniteRight += isFiniteNumber(b) ? 0 : 1;
                 mine.beyond += !exact && (a == b || (isNan(a) && isNan(b))) ? 0 : 1;
                 continue;
             }
@@ -165,19 +185,8 @@ SHARDSCOPE_ON_GPU void comparisonTile(Block& block, PerThread<TileComparison>& p
         }
         parts.of[thread] = mine;
     });
-    joinThreads(block, parts, [](TileComparison& into, const TileComparison& more) {
-        into.different += more.different;
-        into.beyond += more.beyond;
-        into.lastBit += more.lastBit;
-        into.notFinite += more.notFinite;
-        into.firstDifferent
-            = more.firstDifferent < into.firstDifferent ? more.firstDifferent : into.firstDifferent;
-        into.maxAbsolute = more.maxAbsolute > into.maxAbsolute ? more.maxAbsolute : into.maxAbsolute;
-        into.squaredDifference += more.squaredDifference;
-        into.squaredLeft += more.squaredLeft;
-        into.squaredRight += more.squaredRight;
-        into.product += more.product;
-    });
+    joinThreads(
+        block, parts, [](TileComparison& into, const TileComparison& more) { addComparison(into, more); });
     block.each([&](uint32_t thread) {
         if (thread != 0)
             return;

@@ -43,6 +43,8 @@ Comparison fromTile(const TileComparison& tile, uint64_t firstElement)
     out.beyond = tile.beyond;
     out.lastBit = tile.lastBit;
     out.notFinite = tile.notFinite;
+    out.notFiniteLeft = tile.notFiniteLeft;
+    out.notFiniteRight = tile.notFiniteRight;
     if (tile.different > 0)
         out.firstDifferent = firstElement + tile.firstDifferent;
     out.maxAbsolute = tile.maxAbsolute;

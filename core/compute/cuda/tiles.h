@@ -65,6 +65,8 @@ struct TileComparison {
     uint32_t beyond;
     uint32_t lastBit;
     uint32_t notFinite;
+    uint32_t notFiniteLeft;
+    uint32_t notFiniteRight;
     uint32_t firstDifferent;
     uint32_t elements;
 };

@@ -63,6 +63,8 @@ void checkComparison(const ComputeBackend& backend, DType left, const std::vecto
     CHECK(meant.beyond == found.beyond);
     CHECK(meant.lastBit == found.lastBit);
     CHECK(meant.notFinite == found.notFinite);
+    CHECK(meant.notFiniteLeft == found.notFiniteLeft);
+    CHECK(meant.notFiniteRight == found.notFiniteRight);
     CHECK(meant.firstDifferent == found.firstDifferent);
     CHECK(meant.maxAbsolute == found.maxAbsolute);
     const double scale = meant.squaredLeft + meant.squaredRight;

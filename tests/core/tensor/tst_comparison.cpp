@@ -106,6 +106,8 @@ TEST_CASE("zeros of two signs are neighbours, NaN and infinity are not finite")
     const Comparison odd = compared({kNan, kInf, 1, kInf}, {1, 1, kInf, -kInf});
     CHECK(odd.different == 4);
     CHECK(odd.notFinite == 4);
+    CHECK(odd.notFiniteLeft == 3);
+    CHECK(odd.notFiniteRight == 2);
     CHECK(odd.beyond == 4);
     const float otherNan = std::bit_cast<float>(0x7FC00001u);
     const Comparison payload = compared({kNan}, {otherNan});

@@ -367,7 +367,7 @@ private Q_SLOTS:
             state.state.left = state.state.right = "fp32";
             state.values.elements = 8;
             state.values.different = 1;
-            state.values.notFinite = notFinite;
+            state.values.notFinite = state.values.notFiniteRight = notFinite;
             state.values.maxAbsolute = apart;
             state.values.squaredDifference = apart * apart;
             state.values.squaredLeft = state.values.squaredRight = 1;
@@ -390,7 +390,7 @@ private Q_SLOTS:
             const auto worstLast = orderedDifferences(list, {column, lowIsBad, {}}, {});
             QCOMPARE(worstLast, (std::vector<uint32_t>{0, 2, 1}));
         }
-        QCOMPARE(list.text(1, DifferenceColumn::Different), u"1 of 8, 1 NaN or infinite"_s);
+        QCOMPARE(list.text(1, DifferenceColumn::Different), u"1 of 8, 1 NaN or infinite (right)"_s);
     }
 };
 

@@ -29,8 +29,8 @@ QString valuesText(const StateDifference& difference)
     const Comparison& values = difference.values;
     const auto count = [](uint64_t number) { return countText(number); };
     if (values.notFinite > 0) {
-        return MapText::tr("differs in %1 of %2 elements, %3 of them NaN or infinite")
-            .arg(count(values.different), count(values.elements), count(values.notFinite));
+        return MapText::tr("differs in %1 of %2 elements, %3")
+            .arg(count(values.different), count(values.elements), notFiniteText(values));
     }
     const auto words = values.different == values.lastBit
         ? MapText::tr("differs in the last bit of %1 of %2 elements, by up to %3")
