@@ -71,6 +71,8 @@ TagHistory::TagHistory(Theme& theme, TagStore& store, QWidget* parent)
     m_axis->addItems({tr("By step"), tr("By date"), tr("Evenly")});
     m_timeline->setObjectName(u"tagTimeline"_s);
     m_timeline->setAccessibleName(tr("Tags over time"));
+    m_timeline->setHeightText(
+        [](double most) { return tr("Size, up to %1").arg(bytesText(static_cast<uint64_t>(most))); });
     prepareTable(m_table, theme, u"tagTable"_s, tr("Tags"));
     m_table->setModel(m_model);
     m_table->setSortingEnabled(true);

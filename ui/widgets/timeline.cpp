@@ -2,6 +2,7 @@
 #include "ui/widgets/timeline.h"
 
 #include "ui/widgets/point_keys.h"
+#include "ui/widgets/round_step.h"
 
 #include <QAccessible>
 #include <QContextMenuEvent>
@@ -21,22 +22,12 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kSide = 18; ///< left and right of the axis
-constexpr int kBarHeight = 84;
+constexpr int kBarHeight = 84; ///< less the line that says what it means
 constexpr int kLeastBar = 5;
 constexpr int kWidestBar = 22;
 constexpr int kLeastApart = 8; ///< points at one place
 constexpr int kBetweenTicks = 110;
 constexpr float kBarStrength = 0.72F; ///< of bars that are not the open one's
-
-/// 1, 2 or 5 times a power of ten, at least `least`.
-double roundStep(double least)
-{
-    const double power = std::pow(10.0, std::floor(std::log10(least)));
-    for (const double factor : {1.0, 2.0, 5.0})
-        if (factor * power >= least)
-            return factor * power;
-    return 10 * power;
-}
 
 /// Moves points apart that would cover each other, as far as there is room. Returns how wide bars can be.
 int spread(std::vector<int>& points, int left, int right)
@@ -118,6 +109,13 @@ void Timeline::setAxis(std::function<QString(double)> text, bool isNumber)
     update();
 }
 
+void Timeline::setHeightText(std::function<QString(double)> text)
+{
+    m_heightText = std::move(text);
+    updateGeometry();
+    arrange();
+}
+
 void Timeline::setCurrent(int point)
 {
     if (point >= m_points.size() || point == m_current)
@@ -139,7 +137,8 @@ void Timeline::choose(int point)
 QRect Timeline::plot() const
 {
     const int line = fontMetrics().height();
-    return {kSide, line + 16, std::max(1, width() - 2 * kSide), kBarHeight};
+    const int top = m_heightText ? 2 * line + 18 : line + 16;
+    return {kSide, top, std::max(1, width() - 2 * kSide), kBarHeight + line + 16 - top};
 }
 
 QSize Timeline::sizeHint() const
@@ -171,7 +170,7 @@ QRect Timeline::bar(int point) const
 {
     const TimelinePoint& what = m_points[point];
     const double share = m_most > 0 ? what.value / m_most : 0;
-    const int height = std::max(kLeastBar, static_cast<int>(std::lround(share * kBarHeight)));
+    const int height = std::max(kLeastBar, static_cast<int>(std::lround(share * plot().height())));
     return {
         m_x[static_cast<size_t>(point)] - m_barWidth / 2, plot().bottom() - height + 1, m_barWidth, height};
 }
@@ -259,12 +258,26 @@ void Timeline::paintAxis(QPainter& painter) const
     }
 }
 
+/// Over the highest bar, with a line at its top.
+void Timeline::paintHeight(QPainter& painter) const
+{
+    const QString text = heightText();
+    if (text.isEmpty())
+        return;
+    const int line = fontMetrics().height();
+    painter.setPen(QPen(m_theme.colour(ThemeRole::Border), 1, Qt::DashLine));
+    painter.drawLine(plot().left(), plot().top() - 1, plot().right(), plot().top() - 1);
+    painter.setPen(m_theme.colour(ThemeRole::MutedText));
+    painter.drawText(
+        QRect(plot().left(), plot().top() - 6 - line, plot().width(), line), Qt::AlignLeft, text);
+}
+
 void Timeline::paintBar(QPainter& painter, int point) const
 {
     const TimelinePoint& what = m_points[point];
     const QRect area = bar(point);
     if (point == m_hovered)
-        painter.fillRect(QRect(column(point).left(), plot().top(), column(point).width(), kBarHeight),
+        painter.fillRect(QRect(column(point).left(), plot().top(), column(point).width(), plot().height()),
             m_theme.colour(ThemeRole::Hover));
     QColor colour = m_theme.colour(what.isOpen ? ThemeRole::Accent : ThemeRole::MutedText);
     colour.setAlphaF(what.isOpen ? 1.0F : kBarStrength);
@@ -333,6 +346,7 @@ void Timeline::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setLayoutDirection(Qt::LeftToRight); // an axis of time
     paintAxis(painter);
+    paintHeight(painter);
     for (int i = 0; i < static_cast<int>(m_points.size()); ++i)
         paintBar(painter, i);
     paintChanges(painter);

@@ -39,8 +39,14 @@ public:
     void setPoints(QList<TimelinePoint> points);
     /// How places are written; `isNumber`: ticks are at round numbers.
     void setAxis(std::function<QString(double)> text, bool isNumber);
+    /// What the height of bars means, from the largest value, for example "Size, up to 1.2 GiB".
+    void setHeightText(std::function<QString(double)> text);
     /// -1: none.
     void setCurrent(int point);
+    [[nodiscard]] QString heightText() const
+    {
+        return m_heightText && m_most > 0 ? m_heightText(m_most) : QString();
+    }
     [[nodiscard]] int current() const { return m_current; }
     [[nodiscard]] const QList<TimelinePoint>& points() const { return m_points; }
     /// The room of a point, from top to bottom.
@@ -74,6 +80,7 @@ private:
     [[nodiscard]] QRect bar(int point) const;
     [[nodiscard]] std::vector<std::pair<int, QString>> ticks() const;
     void paintAxis(QPainter& painter) const;
+    void paintHeight(QPainter& painter) const;
     void paintBar(QPainter& painter, int point) const;
     void paintChanges(QPainter& painter) const;
     void paintMarks(QPainter& painter) const;
@@ -81,6 +88,7 @@ private:
     Theme& m_theme;
     QList<TimelinePoint> m_points;
     std::function<QString(double)> m_text;
+    std::function<QString(double)> m_heightText; ///< may be empty
     bool m_isNumber = true;
     double m_first = 0; ///< the axis from left to right
     double m_last = 1;

@@ -319,6 +319,8 @@ private Q_SLOTS:
         auto* timeline = ui.find<Timeline>("tagTimeline");
         auto* table = ui.find<QTableView>("tagTable");
         QCOMPARE(timeline->points().size(), 2);
+        const QString height = timeline->heightText();
+        QVERIFY2(height.startsWith(u"Size, up to "_s) && height.endsWith(u"iB"_s), qPrintable(height));
         QCOMPARE(timeline->current(), 1); // what is open
         QVERIFY(timeline->points()[1].isOpen);
         QCOMPARE(timeline->points()[0].state, TimelinePoint::Whole);
