@@ -28,6 +28,22 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+/// Layers, and parameters of layers, that differ only in the layer's number are one series.
+QString seriesOf(const std::string& name)
+{
+    QStringList parts = toText(name).split(u'.');
+    const auto number = std::ranges::find_if(parts, [](const QString& part) {
+        return !part.isEmpty() && std::ranges::all_of(part, [](QChar c) { return c.isDigit(); });
+    });
+    if (number != parts.end())
+        *number = u"#"_s;
+    return parts.join(u'.');
+}
+
+} // namespace
+
 PageEntry HealthPage::entry()
 {
     return {PageId::Health, u"health"_s, u"actionHealth"_s, tr("Health"), tr("&Health"), u"health"_s,
@@ -238,14 +254,15 @@ void HealthPage::showFacts()
 void HealthPage::addAlarm(const HealthAlarm& alarm, int number)
 {
     const bool isRead = alarm.code != kNotRead;
-    const bool isError = alarm.severity == Severity::Error;
     const QString text = toText(alarm.tag) % u" · "_s % toText(alarm.text);
     auto* item = new QListWidgetItem(isRead ? text : tr("Not read: %1").arg(text), m_alarms);
+    const bool isError = alarm.severity == Severity::Error;
+    const bool isInfo = alarm.severity == Severity::Info;
     item->setIcon(themedIcon(m_context.theme,
-        !isRead       ? u"info"_s
+        isInfo        ? u"info"_s
             : isError ? u"error"_s
                       : u"warning"_s,
-        !isRead       ? ThemeRole::Info
+        isInfo        ? ThemeRole::Info
             : isError ? ThemeRole::Error
                       : ThemeRole::Warning));
     item->setToolTip(item->text());
@@ -400,10 +417,11 @@ void HealthPage::showCharts()
         if (row.name == m_chosen)
             current = static_cast<int>(layers.size());
         layers.push_back({toText(row.name), shown.valueOf(row),
-            m_facts->hasAlarm(isByParam() ? healthLayerOf(row.name) : row.name)});
+            m_facts->hasAlarm(isByParam() ? healthLayerOf(row.name) : row.name), seriesOf(row.name)});
     }
-    m_overLayers->setPoints(tr("%1 over the layers of %2").arg(shown.title, toText(m_facts->tag->tag)),
-        std::move(layers), tr("No layer has a value to show."));
+    const QString title = isByParam() ? tr("%1 over the parameters of %2") : tr("%1 over the layers of %2");
+    m_overLayers->setPoints(title.arg(shown.title, toText(m_facts->tag->tag)), std::move(layers),
+        isByParam() ? tr("No parameter has a value to show.") : tr("No layer has a value to show."));
     m_overLayers->setCurrent(current);
     const std::vector<double> values = m_chosen.empty()
         ? std::vector<double>()
@@ -417,7 +435,7 @@ void HealthPage::showCharts()
                 && (alarm.layer.empty() || alarm.layer == (isByParam() ? healthLayerOf(m_chosen) : m_chosen));
         });
         own = tag.tag == m_facts->tag->tag ? static_cast<int>(i) : own;
-        tags.push_back({toText(tag.tag), values[i], isMarked});
+        tags.push_back({toText(tag.tag), values[i], isMarked, {}});
     }
     const QString name = m_chosen.empty() ? tr("Over the tags of the run")
                                           : tr("%1 of %2 over tags").arg(shown.title, toText(m_chosen));

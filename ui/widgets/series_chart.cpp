@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/series_chart.h"
 
+#include "ui/widgets/elided_text.h"
 #include "ui/widgets/focus_ring.h"
 #include "ui/widgets/point_keys.h"
+#include "ui/widgets/round_step.h"
 
+#include <QHash>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QPainter>
 #include <QPainterPath>
+#include <QSet>
 #include <QToolTip>
 
 #include <algorithm>
@@ -21,6 +25,7 @@ namespace {
 
 constexpr double kLogarithmicFrom = 30; // largest by smallest value
 constexpr int kLines = 4;
+constexpr double kMostDecades = 5; ///< with a line each
 constexpr double kMarkRoom = 10; ///< beside the first and last point, so that no mark covers a number
 
 QString valueText(double value)
@@ -64,9 +69,12 @@ void SeriesChart::setPoints(const QString& title, std::vector<Point> points, con
     if (m_logarithmic) {
         m_low = std::floor(std::log10(least));
         m_high = std::max(std::ceil(std::log10(high)), m_low + 1);
+        m_step = std::ceil((m_high - m_low) / kMostDecades);
     } else {
-        m_low = std::min(low, 0.0);
-        m_high = high > m_low ? m_low + (high - m_low) * 1.1 : m_low + 1;
+        const double bottom = std::min(low, 0.0);
+        m_step = high > bottom ? roundStep((high - bottom) * 1.05 / kLines) : 1;
+        m_low = std::floor(bottom / m_step) * m_step;
+        m_high = high > bottom ? std::ceil((high - m_low) * 1.02 / m_step) * m_step + m_low : m_low + 1;
     }
     describe();
     update();
@@ -81,10 +89,25 @@ void SeriesChart::setCurrent(int point)
 
 void SeriesChart::describe()
 {
-    setAccessibleName(m_title);
+    setAccessibleName(title());
     setAccessibleDescription(m_points.empty() ? m_emptyText
             : m_current >= 0                  ? textOf(static_cast<size_t>(m_current))
                                               : tr("%n points", nullptr, static_cast<int>(m_points.size())));
+}
+
+QString SeriesChart::title() const
+{
+    return m_logarithmic ? tr("%1, logarithmic").arg(m_title) : m_title;
+}
+
+std::vector<double> SeriesChart::ticks() const
+{
+    std::vector<double> out;
+    for (int i = 0; m_low + i * m_step <= m_high + m_step / 1000; ++i) {
+        const double at = m_low + i * m_step;
+        out.push_back(m_logarithmic ? std::pow(10, at) : at);
+    }
+    return out;
 }
 
 QString SeriesChart::textOf(size_t point) const
@@ -138,7 +161,7 @@ void SeriesChart::paintEvent(QPaintEvent* /*event*/)
     painter.setFont(bold);
     painter.setPen(m_theme.colour(ThemeRole::Text));
     painter.drawText(QRectF(12, 6, width() - 24, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter,
-        QFontMetrics(bold).elidedText(m_title, Qt::ElideMiddle, width() - 24));
+        QFontMetrics(bold).elidedText(title(), Qt::ElideMiddle, width() - 24));
     painter.setFont(font());
     const bool any
         = std::ranges::any_of(m_points, [](const Point& point) { return std::isfinite(point.value); });
@@ -149,57 +172,77 @@ void SeriesChart::paintEvent(QPaintEvent* /*event*/)
     } else {
         paintAxis(painter);
         paintLabels(painter);
-        QPainterPath line;
-        bool isOpen = false;
-        for (size_t i = 0; i < m_points.size(); ++i) {
-            if (!std::isfinite(m_points[i].value)) {
-                isOpen = false;
-                continue;
-            }
-            isOpen ? line.lineTo(placeOf(i)) : line.moveTo(placeOf(i));
-            isOpen = true;
+        paintLines(painter);
+        paintPoints(painter);
+    }
+}
+
+void SeriesChart::paintLines(QPainter& painter)
+{
+    QPainterPath lines;
+    QHash<QString, QPointF> last;
+    for (size_t i = 0; i < m_points.size(); ++i) {
+        const QString& series = m_points[i].series;
+        if (!std::isfinite(m_points[i].value)) {
+            last.remove(series); // a gap
+            continue;
         }
-        painter.setPen(QPen(m_theme.colour(ThemeRole::Accent), 1.6));
+        if (const auto from = last.constFind(series); from != last.constEnd()) {
+            lines.moveTo(*from);
+            lines.lineTo(placeOf(i));
+        }
+        last.insert(series, placeOf(i));
+    }
+    painter.setPen(QPen(m_theme.colour(ThemeRole::Accent), 1.6));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(lines);
+}
+
+void SeriesChart::paintPoints(QPainter& painter)
+{
+    const bool sparse = plot().width() > 5.0 * static_cast<double>(m_points.size());
+    QSet<QString> joined;
+    QSet<QString> seen;
+    for (const Point& point : m_points) {
+        if (seen.contains(point.series))
+            joined.insert(point.series);
+        seen.insert(point.series);
+    }
+    for (size_t i = 0; i < m_points.size(); ++i) {
+        const bool isCurrent = static_cast<int>(i) == m_current;
+        const bool isSeen = sparse || m_points[i].marked || isCurrent || !joined.contains(m_points[i].series);
+        if (!std::isfinite(m_points[i].value) || !isSeen)
+            continue;
+        const QPointF at = placeOf(i);
+        painter.setPen(QPen(m_theme.colour(ThemeRole::Surface), 1));
+        painter.setBrush(m_theme.colour(m_points[i].marked ? ThemeRole::Error : ThemeRole::Accent));
+        if (m_points[i].marked)
+            painter.drawPolygon(
+                QPolygonF{{at.x(), at.y() - 6}, {at.x() + 6, at.y() + 5}, {at.x() - 6, at.y() + 5}});
+        else
+            painter.drawEllipse(at, 3, 3);
+        if (!isCurrent)
+            continue;
+        painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1.4));
         painter.setBrush(Qt::NoBrush);
-        painter.drawPath(line);
-        const bool sparse = plot().width() > 5.0 * static_cast<double>(m_points.size());
-        for (size_t i = 0; i < m_points.size(); ++i) {
-            const bool isCurrent = static_cast<int>(i) == m_current;
-            if (!std::isfinite(m_points[i].value) || (!sparse && !m_points[i].marked && !isCurrent))
-                continue;
-            const QPointF at = placeOf(i);
-            painter.setPen(QPen(m_theme.colour(ThemeRole::Surface), 1));
-            painter.setBrush(m_theme.colour(m_points[i].marked ? ThemeRole::Error : ThemeRole::Accent));
-            if (m_points[i].marked)
-                painter.drawPolygon(
-                    QPolygonF{{at.x(), at.y() - 6}, {at.x() + 6, at.y() + 5}, {at.x() - 6, at.y() + 5}});
-            else
-                painter.drawEllipse(at, 3, 3);
-            if (!isCurrent)
-                continue;
-            painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1.4));
-            painter.setBrush(Qt::NoBrush);
-            painter.drawEllipse(at, 8, 8);
-        }
+        painter.drawEllipse(at, 8, 8);
     }
 }
 
 void SeriesChart::paintAxis(QPainter& painter)
 {
     const QRectF area = plot();
-    const int lines = m_logarithmic ? static_cast<int>(std::min(m_high - m_low, 5.0)) : kLines;
-    for (int i = 0; i <= lines; ++i) {
-        const double share = static_cast<double>(i) / lines;
-        const double y = area.bottom() - share * area.height();
-        const double at = m_low + share * (m_high - m_low);
+    const std::vector<double> values = ticks();
+    for (size_t i = 0; i < values.size(); ++i) {
+        const double y = area.bottom() - heightOf(values[i]) * area.height();
         painter.setPen(m_theme.colour(ThemeRole::Border));
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
         const double height = fontMetrics().height();
-        if (area.height() < height * (lines + 1) && i % 2 != 0)
+        if (area.height() < height * static_cast<double>(values.size()) && i % 2 != 0)
             continue; // no room for all
         painter.drawText(QRectF(2, y - height / 2, area.left() - 8, height),
-            Qt::AlignRight | Qt::AlignVCenter, valueText(m_logarithmic ? std::pow(10, at) : at));
+            Qt::AlignRight | Qt::AlignVCenter, valueText(values[i]));
     }
 }
 
@@ -217,11 +260,9 @@ void SeriesChart::paintLabels(QPainter& painter)
         return;
     }
     const int half = static_cast<int>(line.width() / 2) - 8;
-    painter.drawText(
-        line, Qt::AlignLeft, fontMetrics().elidedText(m_points.front().label, Qt::ElideMiddle, half));
+    painter.drawText(line, Qt::AlignLeft, elidedText(m_points.front().label, fontMetrics(), half));
     if (m_points.size() > 1)
-        painter.drawText(
-            line, Qt::AlignRight, fontMetrics().elidedText(m_points.back().label, Qt::ElideMiddle, half));
+        painter.drawText(line, Qt::AlignRight, elidedText(m_points.back().label, fontMetrics(), half));
 }
 
 void SeriesChart::choose(int point)

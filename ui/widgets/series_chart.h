@@ -9,9 +9,9 @@
 
 namespace shardscope::ui {
 
-/// A row of values as a line with points: over layers, or over tags. Values over more than a power of ten and
-/// a half have a logarithmic axis. A point is current: by click, or arrows, Home and End; Enter or a double
-/// click activates it.
+/// A row of values as points: over layers, or over tags. Lines join points of one series. Values over more
+/// than a power of ten and a half have a logarithmic axis, which the title says. A point is current: by
+/// click, or arrows, Home and End; Enter or a double click activates it.
 class SeriesChart : public QWidget
 {
     Q_OBJECT
@@ -20,9 +20,11 @@ public:
         QString label;
         double value = 0; ///< NaN: a gap
         bool marked = false; ///< has an alarm
+        QString series; ///< a point that nothing else is like has one of its own
         bool operator==(const Point& other) const
         {
-            return label == other.label && marked == other.marked && (value == other.value || value != value);
+            return label == other.label && marked == other.marked && series == other.series
+                && (value == other.value || value != value);
         }
     };
 
@@ -34,6 +36,10 @@ public:
     [[nodiscard]] int current() const { return m_current; }
     [[nodiscard]] const std::vector<Point>& points() const { return m_points; }
     [[nodiscard]] bool isLogarithmic() const { return m_logarithmic; }
+    /// With what kind of axis it is.
+    [[nodiscard]] QString title() const;
+    /// The values that the axis names, from below.
+    [[nodiscard]] std::vector<double> ticks() const;
     [[nodiscard]] QSize sizeHint() const override { return {320, 170}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {130, 70}; }
 
@@ -57,6 +63,8 @@ private:
     void choose(int point);
     void describe();
     void paintAxis(QPainter& painter);
+    void paintLines(QPainter& painter);
+    void paintPoints(QPainter& painter);
     void paintLabels(QPainter& painter);
 
     Theme& m_theme;
@@ -65,6 +73,7 @@ private:
     std::vector<Point> m_points;
     double m_low = 0; ///< of the axis; logarithms if it is logarithmic
     double m_high = 1;
+    double m_step = 1; ///< between lines
     bool m_logarithmic = false;
     int m_current = -1;
 };

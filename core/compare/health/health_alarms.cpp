@@ -86,7 +86,7 @@ void findNotRead(const TagHealth& tag, std::vector<HealthAlarm>& out)
 {
     for (const HealthRow& row : tag.layers) {
         if (row.missing() > 0)
-            out.push_back({kNotRead, Severity::Warning, tag.tag, row.name, {},
+            out.push_back({kNotRead, Severity::Info, tag.tag, row.name, {},
                 fmt::format("{}: {} values of weights and moments cannot be read, and are not judged",
                     row.name, formatCount(row.missing()))});
     }
@@ -442,8 +442,8 @@ std::vector<HealthAlarm> findAlarms(const std::vector<TagHealth>& tags)
     for (size_t i = 0; i < tags.size(); ++i) {
         const TagHealth& tag = tags[i];
         if (tag.error) {
-            out.push_back({kNotRead, Severity::Warning, tag.tag, {}, {},
-                "the tag cannot be read: " + tag.error->message});
+            out.push_back(
+                {kNotRead, Severity::Info, tag.tag, {}, {}, "the tag cannot be read: " + tag.error->message});
             continue;
         }
         std::vector<HealthAlarm> found;

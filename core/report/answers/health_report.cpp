@@ -102,7 +102,7 @@ void describe(auto& out, const HealthAlarm& alarm)
     out.is("HealthAlarm", "Something that looks wrong.");
     out.word("code", alarm.code, kAlarmCodes);
     out.word("severity", severityName(alarm.severity),
-        std::array{std::string_view("error"), std::string_view("warning")});
+        std::array{std::string_view("error"), std::string_view("warning"), std::string_view("info")});
     out.name("tag", alarm.tag);
     out.nameOrNull("layer", alarm.layer);
     out.field("rank", alarm.rank);

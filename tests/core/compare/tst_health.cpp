@@ -138,12 +138,14 @@ TEST_CASE("what cannot be judged is named or left out, never called sound or wro
     run[3].layers[2].states[2] = stateOf("exp_avg_sq", 0.5e-6);
     run[3].layers[2].states[2].missing = 10; // not the same elements
     checkOnly(findAlarms(run), kNotRead, "global_step1030", "model.layers.2");
+    CHECK(findAlarms(run).front().severity == Severity::Info);
 
     run = soundRun();
     run[1] = TagHealth();
     run[1].tag = "global_step1010";
     run[1].error = Error{ErrorCode::Unreadable, "no", {}};
     checkOnly(findAlarms(run), kNotRead, "global_step1010", "");
+    CHECK(findAlarms(run).front().severity == Severity::Info);
 
     run = soundRun(); // a rank that was never trained: all zeros
     for (TagHealth& tag : run)

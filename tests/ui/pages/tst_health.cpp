@@ -299,19 +299,58 @@ private Q_SLOTS:
         QVERIFY(!ui.find<QLabel>("healthSummary")->text().contains(u'≈'));
     }
 
+    /// Layers that are built alike are a series; a norm next to them is none of it.
+    void linesJoinPointsOfOneSeriesOnly()
+    {
+        Theme theme;
+        SeriesChart chart(theme);
+        chart.resize(400, 200);
+        const auto inkBetween = [&](const QString& second) { // halfway between both points
+            chart.setPoints(u"x"_s, {{u"a"_s, 1.5, false, u"s"_s}, {u"b"_s, 1.5, false, second}}, {});
+            const QImage image = chart.grab().toImage();
+            const QRgb accent = theme.colour(ThemeRole::Accent).rgb();
+            int found = 0;
+            for (int y = 0; y < image.height(); ++y)
+                found += image.pixel(image.width() / 2, y) == accent ? 1 : 0;
+            return found;
+        };
+        QVERIFY(inkBetween(u"s"_s) > 0);
+        QCOMPARE(inkBetween(u"norm"_s), 0);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        const auto& points = ui.find<SeriesChart>("healthOverLayers")->points();
+        QCOMPARE(points[0].label, u"layers.0"_s);
+        QCOMPARE(points[0].series, points[1].series);
+        for (size_t i = 2; i < points.size(); ++i)
+            QCOMPARE(std::ranges::count(points, points[i].series, &SeriesChart::Point::series), 1);
+        ui.find<QComboBox>("healthRows")->setCurrentIndex(1);
+        const QString title = ui.find<SeriesChart>("healthOverLayers")->title();
+        QVERIFY2(title.startsWith(u"Update over the parameters of "_s), qPrintable(title));
+    }
+
     void chartsHaveTheScaleThatTheirValuesNeed()
     {
         Theme theme;
         SeriesChart chart(theme);
         chart.resize(300, 160);
-        chart.setPoints(u"x"_s, {{u"a"_s, 1}, {u"b"_s, 2}, {u"c"_s, NAN}}, {});
+        chart.setPoints(
+            u"x"_s, {{u"a"_s, 1, false, {}}, {u"b"_s, 2, false, {}}, {u"c"_s, NAN, false, {}}}, {});
         QVERIFY(!chart.isLogarithmic());
-        chart.setPoints(u"x"_s, {{u"a"_s, 1e-5}, {u"b"_s, 2}, {u"c"_s, 0}}, {});
+        QCOMPARE(chart.title(), u"x"_s);
+        QCOMPARE(chart.ticks(), (std::vector<double>{0, 1, 2, 3}));
+        chart.setPoints(
+            u"x"_s, {{u"a"_s, 1e-5, false, {}}, {u"b"_s, 2, false, {}}, {u"c"_s, 0, false, {}}}, {});
         QVERIFY(chart.isLogarithmic());
+        QCOMPARE(chart.title(), u"x, logarithmic"_s);
+        QCOMPARE(chart.accessibleName(), chart.title());
+        for (const double tick : chart.ticks()) // powers of ten
+            QVERIFY(std::abs(std::log10(tick) - std::round(std::log10(tick))) < 1e-9);
         QVERIFY(!chart.grab().isNull());
         QTest::keyClick(&chart, Qt::Key_End);
         QCOMPARE(chart.current(), 2);
-        chart.setPoints(u"x"_s, {{u"c"_s, 0}}, {}); // stays on its label
+        chart.setPoints(u"x"_s, {{u"c"_s, 0, false, {}}}, {}); // stays on its label
         QCOMPARE(chart.current(), 0);
         chart.setPoints(u"x"_s, {}, u"nothing"_s);
         QCOMPARE(chart.accessibleDescription(), u"nothing"_s);
