@@ -90,9 +90,9 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     DetailSection section{{}, {}};
     section.facts.append({u"Shape"_s, QString::fromStdString(shapeText(param.shape)), false});
     section.facts.append({u"Elements"_s, countText(param.elements), false});
-    section.facts.append({u"Kind"_s, paramRoleText(checkpoint, param), false});
+    section.facts.append({u"Role"_s, paramRoleText(checkpoint, param), false});
     const ParamClass paramClass = classOf(param.name, param.shape, param.role);
-    section.facts.append({u"Class"_s, toText(paramClassName(paramClass)), false});
+    section.facts.append({u"Kind"_s, toText(paramClassName(paramClass)), false});
     if (param.group >= 0)
         section.facts.append({u"Group"_s, QString::number(param.group), false});
     if (param.sharedWith != kNoParam)

@@ -333,7 +333,7 @@ void ParametersPage::fitColumns()
             : column == ParamColumn::Where            ? u"00000000000000"_s
             : m_index->size() > 0                     ? m_model->textOf(m_index->widest(column), column)
                                                       : QString();
-        if (column == ParamColumn::Kind)
+        if (column == ParamColumn::Role)
             widest = tr("%1, shared").arg(roleText(ParamRole::Trainable));
         const QString title = m_model->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString();
         const int needed = std::max(metrics.horizontalAdvance(widest), metrics.horizontalAdvance(title) + 12);

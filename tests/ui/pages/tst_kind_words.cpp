@@ -104,7 +104,16 @@ private Q_SLOTS:
         ParameterTableModel table;
         table.setIndex(ParameterIndex::build(dcp, {}));
         table.setRows({ParamId{0}});
-        QCOMPARE(cellText(table, ParamId{0}, ParamColumn::Kind), u"weight"_s);
+        QCOMPARE(cellText(table, ParamId{0}, ParamColumn::Role), u"weight"_s);
+        constexpr int kRole = static_cast<int>(ParamColumn::Role);
+        QCOMPARE(table.headerData(kRole, Qt::Horizontal, Qt::DisplayRole).toString(),
+            u"Role"_s); // as the command line
+        QStringList names; // in the details; "Kind" is what the map colours by
+        SelectedThing first;
+        first.param = ParamId{0};
+        for (const DetailFact& fact : detailsOf(*dcp, first, nullptr).sections.front().facts)
+            names.append(fact.name);
+        QVERIFY(names.contains(u"Role"_s) && names.contains(u"Kind"_s) && !names.contains(u"Class"_s));
         QCOMPARE(cellText(table, ParamId{0}, ParamColumn::Padding), u"–"_s);
         QVERIFY(ui.window().showPage(u"map"_s));
         QVERIFY(ui.settle());

@@ -99,7 +99,7 @@ private Q_SLOTS:
         ui.window().showPage(u"parameters"_s);
         table->setFocus();
         int trainable = 0;
-        while (table->model()->index(trainable, static_cast<int>(ParamColumn::Kind)).data().toString()
+        while (table->model()->index(trainable, static_cast<int>(ParamColumn::Role)).data().toString()
             != u"trainable"_s)
             ++trainable;
         table->setCurrentIndex(table->model()->index(trainable - 1, 0));

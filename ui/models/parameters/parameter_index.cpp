@@ -243,7 +243,7 @@ uint64_t ParameterIndex::keyOf(size_t param, ParamColumn column) const
         return facts.padding;
     case ParamColumn::DType:
         return static_cast<uint64_t>(facts.dtype);
-    case ParamColumn::Kind:
+    case ParamColumn::Role:
         return static_cast<uint64_t>(of.role) * 2 + (of.sharedWith != kNoParam ? 1 : 0);
     case ParamColumn::Group:
         return static_cast<uint64_t>(int64_t{of.group} + 1);

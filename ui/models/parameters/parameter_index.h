@@ -27,7 +27,7 @@ enum class ParamColumn : uint8_t {
     Where,
     Padding,
     DType,
-    Kind,
+    Role,
     Group,
     States
 };

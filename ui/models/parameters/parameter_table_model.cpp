@@ -18,7 +18,7 @@ ParameterTableModel::ParameterTableModel(QObject* parent)
     std::vector<Column> columns(kParamColumns);
     const auto at = [&](ParamColumn column) -> Column& { return columns[static_cast<size_t>(column)]; };
     const QString titles[] = {tr("Name"), tr("Shape"), tr("Elements"), tr("Size"), tr("Ranks"), tr("Where"),
-        tr("Padding"), tr("Dtype"), tr("Kind"), tr("Group"), tr("States")};
+        tr("Padding"), tr("Dtype"), tr("Role"), tr("Group"), tr("States")};
     for (int i = 0; i < kParamColumns; ++i) {
         const auto column = static_cast<ParamColumn>(i);
         at(column).title = titles[i];
@@ -64,9 +64,9 @@ ParameterTableModel::ParameterTableModel(QObject* parent)
         return tr("%1 elements of padding next to it, on all ranks together")
             .arg(countText(facts(id).padding));
     };
-    at(Kind).tip = [this](ParamId id) {
+    at(Role).tip = [this](ParamId id) {
         return param(id).sharedWith == kNoParam
-            ? textOf(id, Kind)
+            ? textOf(id, Role)
             : tr("Shares its storage with %1").arg(toText(param(param(id).sharedWith).name));
     };
     setColumns(std::move(columns));
@@ -115,7 +115,7 @@ QString ParameterTableModel::textOf(ParamId id, ParamColumn column) const
         return facts(id).padding == 0 ? u"–"_s : countText(facts(id).padding);
     case ParamColumn::DType:
         return facts(id).dtype == DType::Unknown ? u"–"_s : toText(dtypeName(facts(id).dtype));
-    case ParamColumn::Kind: {
+    case ParamColumn::Role: {
         const QString role = paramRoleText(*m_index->checkpoint(), param(id));
         return param(id).sharedWith != kNoParam ? tr("%1, shared").arg(role) : role;
     }
