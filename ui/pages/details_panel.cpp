@@ -9,7 +9,6 @@
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
-#include "ui/widgets/elided_label.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/link_button.h"
 
@@ -18,6 +17,7 @@
 #include <QComboBox>
 #include <QHeaderView>
 #include <QLabel>
+#include <QRegularExpression>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTableView>
@@ -33,6 +33,13 @@ namespace {
 constexpr int kNameWidth = 92;
 constexpr int kLeastColumns = 2; ///< of the fragments: rank and elements
 
+/// A name that may continue on another line after each of its parts: no letter of it is left out.
+QString withBreaks(QString name)
+{
+    static const QRegularExpression end(u"([._/!#-])(?=\\w)"_s);
+    return name.replace(end, u"\\1\u200B"_s);
+}
+
 } // namespace
 
 DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
@@ -40,7 +47,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     , m_theme(theme)
     , m_selection(selection)
     , m_kind(new QLabel(this))
-    , m_title(new ElidedLabel(this))
+    , m_title(new QLabel(this))
     , m_copyTitle(new QToolButton(this))
     , m_scroll(new QScrollArea(this))
     , m_fragmentBox(new QWidget(this))
@@ -63,6 +70,9 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     QFont large = m_title->font();
     large.setBold(true);
     m_title->setFont(large);
+    m_title->setTextFormat(Qt::PlainText);
+    m_title->setWordWrap(true);
+    m_title->setMinimumWidth(1);
     m_scroll->setObjectName(u"detailsScroll"_s);
     m_scroll->setWidgetResizable(true);
     m_scroll->setFrameShape(QFrame::NoFrame);
@@ -96,7 +106,7 @@ void DetailsPanel::makeLayout()
     head->addWidget(m_kind);
     auto* name = new QHBoxLayout;
     name->addWidget(m_title, 1);
-    name->addWidget(m_copyTitle);
+    name->addWidget(m_copyTitle, 0, Qt::AlignTop);
     head->addLayout(name);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -109,7 +119,7 @@ void DetailsPanel::makeLayout()
 void DetailsPanel::connectWidgets()
 {
     connect(m_copyTitle, &QToolButton::clicked, this,
-        [this] { QApplication::clipboard()->setText(m_title->text()); });
+        [this] { QApplication::clipboard()->setText(m_shown.title); });
     connect(&m_selection, &Selection::changed, this, &DetailsPanel::follow);
     connect(m_states, &QComboBox::activated, this, [this](int at) {
         SelectedThing thing = m_selection.current();
@@ -126,7 +136,7 @@ void DetailsPanel::connectWidgets()
 
 QString DetailsPanel::title() const
 {
-    return m_title->text();
+    return m_shown.title;
 }
 
 void DetailsPanel::setCheckpoint(const CheckpointPtr& checkpoint)
@@ -189,7 +199,8 @@ void DetailsPanel::show(Details details)
 {
     m_shown = std::move(details);
     m_kind->setText(m_shown.kind);
-    m_title->setText(m_shown.title);
+    m_title->setText(withBreaks(m_shown.title));
+    m_title->setAccessibleName(m_shown.title);
     m_title->show();
     m_copyTitle->show();
     delete m_scroll->takeWidget();
@@ -246,6 +257,9 @@ void DetailsPanel::fitFragments()
     const int rows = std::max(m_fragmentModel->rowCount(), 1);
     const int bar = m_fragments->verticalScrollBar()->sizeHint().width();
     const int room = m_fragmentBox->width() - 2 * m_fragments->frameWidth() - bar;
+    // What is stretched is cut, too, where there is less room than it needs: it is scrolled to instead.
+    const bool isRoomy = fragmentColumnWidth(0) + fragmentColumnWidth(1) <= room;
+    m_fragments->horizontalHeader()->setStretchLastSection(isRoomy);
     int needed = 0;
     QStringList hidden;
     for (int column = 0; column < m_fragmentModel->columnCount(); ++column) {
@@ -260,7 +274,8 @@ void DetailsPanel::fitFragments()
     m_fragmentTitle->setToolTip(
         hidden.isEmpty() ? QString() : tr("A wider panel also shows: %1").arg(hidden.join(u", "_s)));
     const int most = m_fragments->horizontalHeader()->minimumHeight()
-        + rows * m_fragments->verticalHeader()->defaultSectionSize() + 2 * m_fragments->frameWidth();
+        + rows * m_fragments->verticalHeader()->defaultSectionSize() + 2 * m_fragments->frameWidth()
+        + (isRoomy ? 0 : m_fragments->horizontalScrollBar()->sizeHint().height());
     m_fragments->setMaximumHeight(std::max(most, m_fragments->minimumSizeHint().height()));
     m_fragmentBox->setMaximumHeight(m_fragments->maximumHeight()
         + std::max(m_states->sizeHint().height(), m_fragmentTitle->sizeHint().height()) + 12);

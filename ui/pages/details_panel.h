@@ -16,7 +16,6 @@ class QVBoxLayout;
 
 namespace shardscope::ui {
 
-class ElidedLabel;
 class FindingMarker;
 class FindingStore;
 class FragmentTableModel;
@@ -59,7 +58,7 @@ private:
     FindingMarker* m_findings = nullptr;
     CheckpointPtr m_checkpoint;
     QLabel* m_kind;
-    ElidedLabel* m_title;
+    QLabel* m_title;
     QToolButton* m_copyTitle;
     QScrollArea* m_scroll;
     QWidget* m_fragmentBox;

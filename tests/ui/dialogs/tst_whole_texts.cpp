@@ -14,6 +14,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTabBar>
@@ -179,6 +180,31 @@ private Q_SLOTS:
             QVERIFY2(
                 table->columnWidth(0) >= table->fontMetrics().horizontalAdvance(text) + 24, qPrintable(text));
         }
+    }
+
+    /// In a panel that is too narrow for them, numbers are scrolled to, not cut.
+    void largeFragmentsAreWholeInANarrowPanel()
+    {
+        const auto restored = qScopeGuard([] { applyTextSize(100); });
+        WindowFixture ui;
+        applyTextSize(200);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{3});
+        QVERIFY(ui.settle());
+        const auto* table = ui.find<QTableView>("fragmentTable");
+        ui.find<QDockWidget>("detailsDock")->setFloating(true);
+        ui.find<QDockWidget>("detailsDock")->resize(215, 600);
+        QVERIFY(ui.settle());
+        QTRY_VERIFY(table->width() < 240);
+        const auto* rows = table->model();
+        for (int row = 0; row < rows->rowCount(); ++row)
+            for (int column = 0; column < 2; ++column)
+                QVERIFY(table->columnWidth(column)
+                    > table->fontMetrics().horizontalAdvance(rows->index(row, column).data().toString()));
+        // The name is on as many lines as it needs.
+        auto* title = ui.find<QLabel>("detailsTitle");
+        QVERIFY(title->height() > 2 * title->fontMetrics().height() - 4);
+        QVERIFY(title->height() >= title->heightForWidth(title->width()));
     }
 
     /// Columns that have no room are hidden, not cut; the table is no higher than its rows.

@@ -109,6 +109,10 @@ private Q_SLOTS:
         const ParamId param = ui.window().selection().current().param;
         QCOMPARE(toText(ui.checkpoint()->params[index(param)].name), name);
         QCOMPARE(ui.find<DetailsPanel>("detailsPanel")->title(), name);
+        auto* title = ui.find<QLabel>("detailsTitle"); // on as many lines as it needs
+        title->window()->resize(1100, 700);
+        QVERIFY(title->height() >= title->heightForWidth(title->width()));
+        QCOMPARE(title->text().remove(QChar(0x200B)), name);
         auto* tree = ui.find<QTreeView>("explorerTree");
         QCOMPARE(ui.find<ExplorerPanel>("explorerPanel")->model()->fullName(tree->currentIndex()), name);
         // A fragment of it leads to its file, record and byte.
