@@ -37,30 +37,45 @@ QRect viewBox(const MapViewport& viewport, const MapBlock& block)
 
 namespace {
 
-/// Forms of a name in a layer, without "weight" at the end, each shorter than the one before.
+bool isNumber(const QString& part)
+{
+    return !part.isEmpty()
+        && std::all_of(part.begin(), part.end(), [](QChar c) { return c >= u'0' && c <= u'9'; });
+}
+
+/// Forms of a name in a layer, without "weight" at the end, each shorter than the one before. All of them
+/// have the name's numbers: experts of a layer differ in nothing else.
 QStringList layerForms(const QString& name)
 {
     QStringList parts = name.split(u'.');
     if (parts.size() > 2 && parts.last() == QLatin1String("weight")) {
         parts.removeLast();
     }
-    const auto number = std::find_if(parts.begin(), parts.end(), [](const QString& part) {
-        return !part.isEmpty()
-            && std::all_of(part.begin(), part.end(), [](QChar c) { return c >= u'0' && c <= u'9'; });
-    });
+    const auto number = std::find_if(parts.begin(), parts.end(), isNumber);
     QStringList forms;
     if (number == parts.end() || number + 1 == parts.end()) {
         return forms;
     }
     const QString layer = *number + QStringLiteral(" · ");
     parts.erase(parts.begin(), number + 1);
-    const qsizetype least = parts.last() == QLatin1String("bias") ? 2 : 1;
+    // What a further number counts stays before it.
+    const qsizetype further = std::find_if(parts.begin(), parts.end(), isNumber) - parts.begin();
+    const qsizetype needed = parts.last() == QLatin1String("bias") ? 2 : 1;
+    const qsizetype kept = further < parts.size()
+        ? std::max(needed, parts.size() - std::max<qsizetype>(further - 1, 0))
+        : needed;
     for (;; parts.removeFirst()) {
         forms << layer + parts.join(u'.');
-        if (parts.size() <= least) {
-            return forms;
+        if (parts.size() <= kept) {
+            break;
         }
     }
+    if (parts.size() > 1 && parts.first().endsWith(QLatin1String("experts")) && isNumber(parts[1])) {
+        const QString rest = parts.size() > 2 ? u'.' + parts.mid(2).join(u'.') : QString();
+        forms << layer + QStringLiteral("expert ") + parts[1] + rest;
+        forms << layer + u'e' + parts[1] + rest << u'e' + parts[1] + rest;
+    }
+    return forms;
 }
 
 } // namespace
@@ -70,10 +85,14 @@ QString shortenedName(const QString& name, int width, const QFontMetrics& metric
     if (metrics.horizontalAdvance(name) <= width) {
         return name;
     }
-    for (const QString& form : layerForms(name)) {
+    const QStringList forms = layerForms(name);
+    for (const QString& form : forms) {
         if (metrics.horizontalAdvance(form) <= width) {
             return form;
         }
+    }
+    if (!forms.isEmpty() && forms.last().startsWith(u'e')) { // no expert is named without its number
+        return {};
     }
     const qsizetype last = name.lastIndexOf(u'.');
     const QString leaf = name.mid(last + 1);
@@ -83,7 +102,7 @@ QString shortenedName(const QString& name, int width, const QFontMetrics& metric
     for (qsizetype dot = name.indexOf(u'.'); dot >= 0 && !(plainLeaf && dot == last);
          dot = name.indexOf(u'.', dot + 1)) {
         const QString tail = QStringLiteral("…") + name.mid(dot + 1);
-        if (metrics.horizontalAdvance(tail) <= width) {
+        if (!isNumber(tail.mid(1).section(u'.', 0, 0)) && metrics.horizontalAdvance(tail) <= width) {
             return tail;
         }
     }
@@ -91,6 +110,9 @@ QString shortenedName(const QString& name, int width, const QFontMetrics& metric
     if (plainLeaf && last > 0) {
         const qsizetype before = name.lastIndexOf(u'.', last - 1);
         shortest = name.mid(before + 1, isBias ? -1 : last - before - 1);
+    }
+    if (isNumber(shortest.section(u'.', 0, 0))) { // alone it does not say what it counts
+        return {};
     }
     const QString elided = metrics.elidedText(shortest, Qt::ElideMiddle, width);
     return elided == shortest || elided.size() >= 5 ? elided : QString();
