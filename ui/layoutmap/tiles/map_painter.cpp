@@ -216,7 +216,13 @@ void MapPainter::paintLabels(QPainter& painter, MapLabels& labels) const
         }
         auto alignment = Qt::AlignLeft | Qt::AlignVCenter;
         if (label.role == MapLabel::Role::Name) {
-            painter.setPen(QColor(readableOn(sampler->fillOf(label.cell, label.rank))));
+            const QRgb fill = sampler->fillOf(label.cell, label.rank);
+            if (m_style.mode == MapColourMode::Difference) { // its patterns leave letters unreadable
+                const QRect under(box.left() - gap / 2, box.center().y() - metrics.height() / 2,
+                    metrics.horizontalAdvance(label.text) + gap, metrics.height());
+                painter.fillRect(under.intersected(box.adjusted(-gap, 0, gap, 0)), QColor(fill));
+            }
+            painter.setPen(QColor(readableOn(fill)));
         } else if (label.role == MapLabel::Role::NotYetRead) {
             painter.setPen(QColor(m_palette.text));
         } else {
