@@ -79,7 +79,7 @@ void LayoutMapView::arrangeChildren()
     layout->addWidget(m_minimap, 1, 1);
     layout->addWidget(m_layersOf, 2, 0);
     layout->addWidget(m_layers, 2, 1);
-    layout->addWidget(m_ruler, 3, 1);
+    layout->addWidget(m_ruler, 3, 0, 1, 2);
     layout->addWidget(m_pinned, 4, 0, 1, 2);
     layout->addWidget(m_gutter, 5, 0);
     layout->addWidget(m_canvas, 5, 1);
@@ -318,6 +318,7 @@ void LayoutMapView::updateRuler()
     const MapSource& source = stack->source(place.section);
     m_layers->setRow(place);
     m_ruler->setSection(source.number(), source.files() ? 1 : itemSize(source.state().dtype),
+        stack->count() > 1 ? MapText::shortSectionName(source) : QString(),
         stack->count() > 1 ? MapText::axisName(source, m_viewport->layout()) : QString());
 }
 
@@ -346,7 +347,7 @@ void LayoutMapView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
     m_gutter->updateGeometry(); // names of files take a part of the width
-    m_pinned->setLeftEdge(m_gutter->sizeHint().width());
+    setLeftEdge(m_gutter->sizeHint().width());
     updateMargins(); // the pixel ratio may be another one
     updateRankParts();
 }
@@ -357,6 +358,12 @@ void LayoutMapView::changeEvent(QEvent* event)
     if (event->type() == QEvent::FontChange) {
         updateMargins();
     }
+}
+
+void LayoutMapView::setLeftEdge(int x)
+{
+    m_pinned->setLeftEdge(x);
+    m_ruler->setLeftEdge(x);
 }
 
 bool LayoutMapView::isBusy() const
@@ -375,7 +382,7 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     }
     m_canvas->setAccessibleName(stack && stack->files() ? tr("Map of files") : tr("Partition map"));
     updateRankParts();
-    m_pinned->setLeftEdge(m_gutter->sizeHint().width());
+    setLeftEdge(m_gutter->sizeHint().width());
     m_rowBar->setStack(stack);
     m_legend->setStack(stack);
     showChoices();

@@ -110,6 +110,8 @@ private:
     void switchProjection();
     void showChoices();
     void updateMargins();
+    /// Where the cells begin.
+    void setLeftEdge(int x);
     /// What only ranks have: layers, and totals if there is room for them.
     void updateRankParts();
     [[nodiscard]] bool isCompact() const { return m_frame != Frame::Whole; }

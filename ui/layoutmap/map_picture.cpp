@@ -82,7 +82,7 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
         canvas.height(), static_cast<int>(std::ceil(static_cast<double>(visible.height) / picture.ratio)));
     int y = captionHeight();
     const int left = kMargin + gutter->width();
-    picture.parts.push_back(partOf(ruler, {left, y}, ruler->size()));
+    picture.parts.push_back(partOf(ruler, {kMargin, y}, ruler->size()));
     y += ruler->height();
     if (!pinned->rows().empty()) {
         picture.parts.push_back(partOf(pinned, {kMargin, y}, pinned->size()));

@@ -60,24 +60,40 @@ QString rulerBytes(uint64_t bytes, uint64_t step)
                                          : QString::fromStdString(formatBytes(bytes));
 }
 
+namespace {
+
+QString axisTip()
+{
+    return MapRuler::tr("Position inside a row. Click to switch between elements and bytes.");
+}
+
+} // namespace
+
 MapRuler::MapRuler(MapViewport* viewport, QWidget* parent)
     : MapPart(viewport, parent)
 {
     setObjectName(QStringLiteral("mapRuler"));
     setAccessibleName(tr("Ruler"));
-    setToolTip(tr("Position inside a row. Click to switch between elements and bytes."));
+    setToolTip(axisTip());
     setCursor(Qt::PointingHandCursor);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-void MapRuler::setSection(uint32_t section, uint32_t itemBytes, const QString& title)
+void MapRuler::setSection(uint32_t section, uint32_t itemBytes, const QString& title, const QString& axis)
 {
+    setToolTip(axis.isEmpty() ? axisTip() : axis + u'\n' + axisTip());
     if (section != m_section || itemBytes != m_itemBytes || title != m_title) {
         m_section = section;
         m_itemBytes = itemBytes;
         m_title = title;
         update();
     }
+}
+
+void MapRuler::setLeftEdge(int x)
+{
+    m_left = x;
+    update();
 }
 
 void MapRuler::setUnit(RulerUnit unit)
@@ -118,12 +134,23 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
-    const auto& geometry = m_viewport->geometry(m_section);
-    if (geometry.columns() == 0) {
+    if (m_viewport->geometry(m_section).columns() == 0) {
         return;
     }
+    constexpr int kGap = 8;
+    painter.setPen(QColor(m_palette->mutedText));
+    painter.drawText(QPointF(kGap, fontMetrics().ascent() + 3),
+        fontMetrics().elidedText(m_title, Qt::ElideMiddle, m_left - kGap - 2));
+    painter.setClipRect(rect().adjusted(m_left, 0, 0, 0));
+    painter.translate(m_left, 0);
+    paintAxis(painter);
+}
+
+void MapRuler::paintAxis(QPainter& painter) const
+{
     const double ratio = devicePixelRatioF();
-    const auto& scale = geometry.scale();
+    const int right = width() - m_left;
+    const auto& scale = m_viewport->geometry(m_section).scale();
     const auto visible = m_viewport->visible(m_section).elements;
     const auto toX = [&](uint64_t element) {
         return static_cast<double>(scale.leftEdge(element) - m_viewport->x()) / ratio;
@@ -132,17 +159,14 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
         = static_cast<int>(fontMetrics().horizontalAdvance(QStringLiteral("0,000,000,000")) * ratio);
     const auto marks = rulerMarks(visible, scale, apart, unit(), m_itemBytes);
     const int base = height() - 1;
-    // The name of the section stands at the right end, over the axis.
-    const QString title = fontMetrics().elidedText(m_title, Qt::ElideMiddle, width() / 2 - 16);
-    const int named = title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(title) + 16;
     painter.setPen(QColor(m_palette->grid));
-    painter.drawLine(0, base, width(), base);
+    painter.drawLine(0, base, right, base);
     for (const uint64_t position : marks.positions) {
         const double x = toX(position);
         painter.setPen(QColor(m_palette->mutedText));
         painter.drawLine(QPointF(x, base - 8), QPointF(x, base));
         const QString label = labelOf(position, marks.step);
-        if (x >= 0 && x + 4 + fontMetrics().horizontalAdvance(label) <= width() - named) {
+        if (x >= 0 && x + 4 + fontMetrics().horizontalAdvance(label) <= right) {
             painter.drawText(QPointF(x + 4, fontMetrics().ascent() + 3), label);
         }
         painter.setPen(QColor(m_palette->grid));
@@ -150,11 +174,6 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
             const double small = toX(position + marks.step / marks.parts * part);
             painter.drawLine(QPointF(small, base - 4), QPointF(small, base));
         }
-    }
-    if (named > 0) {
-        painter.setPen(QColor(m_palette->mutedText));
-        painter.drawText(QRect(width() - named, 0, named - 8, height() - 8),
-            static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), title);
     }
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
@@ -168,8 +187,7 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
     }
     painter.setRenderHint(QPainter::Antialiasing, false);
     if (m_hovered && visible.contains(*m_hovered)) {
-        const double x = toX(*m_hovered);
-        painter.fillRect(QRectF(x, 0, 1, height()), QColor(m_palette->text));
+        painter.fillRect(QRectF(toX(*m_hovered), 0, 1, height()), QColor(m_palette->text));
     }
 }
 

@@ -26,15 +26,19 @@ RulerMarks rulerMarks(
 QString rulerBytes(uint64_t bytes, uint64_t step);
 
 /// The axis above the map, in elements or bytes of a rank's flat buffer; a click switches between the two. It
-/// is that of one section: the one under the mouse, or else the selected one.
+/// is that of one section: the one under the mouse, or else the selected one. Its name has the room above the
+/// names of the ranks.
 class MapRuler : public MapPart
 {
     Q_OBJECT
 public:
     explicit MapRuler(MapViewport* viewport, QWidget* parent = nullptr);
 
-    /// Whose axis is shown, and the size of its elements. `title` names it where a map has several sections.
-    void setSection(uint32_t section, uint32_t itemBytes, const QString& title);
+    /// Whose axis is shown, and the size of its elements. `title` and, in full, `axis` name it where a map
+    /// has several sections.
+    void setSection(uint32_t section, uint32_t itemBytes, const QString& title, const QString& axis);
+    /// Where the cells begin.
+    void setLeftEdge(int x);
     [[nodiscard]] uint32_t section() const { return m_section; }
     void setUnit(RulerUnit unit);
     [[nodiscard]] RulerUnit unit() const { return m_stack && m_stack->files() ? RulerUnit::Bytes : m_unit; }
@@ -49,6 +53,7 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
 
 private:
+    void paintAxis(QPainter& painter) const;
     [[nodiscard]] QString labelOf(uint64_t element, uint64_t step) const;
 
     uint32_t m_itemBytes = 4;
@@ -57,6 +62,7 @@ private:
     std::vector<MapSource::Point> m_marked;
     uint32_t m_section = 0;
     QString m_title;
+    int m_left = 0;
 };
 
 } // namespace shardscope::ui

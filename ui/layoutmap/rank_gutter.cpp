@@ -67,9 +67,9 @@ QSize RankGutter::sizeHint() const
         const MapSource& source = m_stack->source(section);
         const QString last = MapText::rowName(source, std::max(source.rows(), 1U) - 1);
         widest = std::max(widest, fontMetrics().horizontalAdvance(last));
-        if (m_stack->count() > 1 && source.hasEqualRows()) { // the layer strip names it in this column
-            const int layers = fontMetrics().horizontalAdvance(MapText::shortSectionName(source));
-            widest = std::max(widest, layers - 14);
+        if (m_stack->count() > 1) { // the layer strip and the ruler name it in this column
+            const int name = fontMetrics().horizontalAdvance(MapText::shortSectionName(source));
+            widest = std::max(widest, name - 14);
         }
     }
     if (m_stack && m_stack->files()) {
