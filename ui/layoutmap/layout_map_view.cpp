@@ -165,8 +165,24 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks)
     if (!sameRun) {
         useDefaults();
     }
+    setLeastRowHeight(0);
+    updateLeastRow();
     m_header->setChoices(checkpoint, m_maker.looks().sections, m_maker.looks().sectionStates);
     m_maker.make(sameRun);
+}
+
+void LayoutMapView::updateLeastRow()
+{
+    constexpr uint32_t kNamedRanks = 16;
+    uint32_t most = 0;
+    if (const CheckpointPtr& checkpoint = m_maker.checkpoint()) {
+        for (const FlatUnit& unit : checkpoint->units) {
+            most = std::max(most, unit.partition.ranks());
+        }
+    }
+    if (most <= kNamedRanks) {
+        setLeastRowHeight(fontMetrics().height() + 2);
+    }
 }
 
 void LayoutMapView::useDefaults()
@@ -357,6 +373,7 @@ void LayoutMapView::changeEvent(QEvent* event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::FontChange) {
         updateMargins();
+        updateLeastRow();
     }
 }
 

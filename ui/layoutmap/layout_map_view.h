@@ -106,7 +106,9 @@ private:
     void connectChildren();
     void applyTheme();
     void setStack(const MapStackPtr& stack, bool keepZoom);
+    void setBeside(const MapStackPtr& stack);
     void useDefaults();
+    void updateLeastRow();
     void switchProjection();
     void showChoices();
     void updateMargins();

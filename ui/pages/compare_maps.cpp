@@ -99,8 +99,6 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
             map->setColourMode(MapColourMode::Difference);
         m_leftTitle->setText(sideTitle(tr("Left: %1"), *outcome->left));
         m_rightTitle->setText(sideTitle(tr("Right: %1"), *outcome->right));
-        for (LayoutMapView* map : {m_left, m_right})
-            map->setLeastRowHeight(leastRow(map == m_left ? *outcome->left : *outcome->right));
         updateStates();
         if (m_selection.current().state.empty())
             showState(outcome->leftMarks->firstDifferentState());
