@@ -208,20 +208,6 @@ void ReshardMaps::useOneScale()
         m_split->setSizes({std::max(m_split->height(), 2), 1}); // there is nothing to compare with
     if (!before || !after)
         return;
-    // Sections belong together if they have the same first parameter.
-    const auto widthsOf = [](const MapStack& stack, const MapStack& other) {
-        std::vector<uint64_t> widths;
-        for (uint32_t i = 0; i < stack.count(); ++i) {
-            const std::vector<ParamId>& params = stack.source(i).unit().params;
-            const ParamId there = params.empty()
-                ? kNoParam
-                : sameParameter(stack.checkpoint(), params.front(), other.checkpoint());
-            const auto section = there == kNoParam ? std::nullopt : other.sectionOf(there);
-            const uint64_t own = stack.source(i).columns();
-            widths.push_back(section ? std::max(own, other.source(*section).columns()) : own);
-        }
-        return widths;
-    };
     // What a map needs, in rows: a header needs as much as two of them, and so does the ruler.
     const auto heightOf = [](const MapStack& stack) {
         uint64_t rows = 2;
@@ -229,8 +215,7 @@ void ReshardMaps::useOneScale()
             rows += size.rows + 2;
         return static_cast<int>(std::clamp<uint64_t>(rows, 1, INT16_MAX));
     };
-    m_before->setFullWidths(widthsOf(*before, *after));
-    m_after->setFullWidths(widthsOf(*after, *before));
+    LayoutMapView::useOneScale(*m_before, *m_after);
     if (m_isSplitByUser)
         return;
     const int now = heightOf(*before);

@@ -343,7 +343,8 @@ void LayoutMapView::updateMargins()
     const double ratio = devicePixelRatioF();
     // Names of ranks stand below the line that has all of them.
     const int below = projection() == MapQuery::Projection::Unrolled ? fontMetrics().height() + 8 : 0;
-    const bool titled = m_canvas->stack() && (!isCompact() || m_canvas->stack()->count() > 1);
+    const bool titled = m_canvas->stack()
+        && (!isCompact() || m_canvas->stack()->count() > 1 || m_viewport->layout().isEnlarged(0));
     m_viewport->setMargins(titled ? MapSectionHeaders::heightFor(font(), ratio) : 0,
         static_cast<int>(std::lround(below * ratio)));
 }
@@ -413,12 +414,25 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     updateMargins();
     updateRuler();
     showMarks();
+    Q_EMIT stackChanged();
 }
 
-void LayoutMapView::setFullWidths(std::vector<uint64_t> elements)
+void LayoutMapView::useOneScale(LayoutMapView& one, LayoutMapView& other)
 {
-    if (m_maker.setFullWidths(std::move(elements))) {
-        m_viewport->setWhole(m_maker.sizesOf(m_canvas->stack()));
+    one.setBeside(other.canvas()->stack());
+    other.setBeside(one.canvas()->stack());
+}
+
+void LayoutMapView::setBeside(const MapStackPtr& stack)
+{
+    const auto before = m_maker.sizesOf(m_canvas->stack());
+    m_maker.setBeside(stack);
+    const auto sizes = m_maker.sizesOf(m_canvas->stack());
+    if (sizes != before) {
+        m_viewport->setWhole(sizes);
+        updateMargins();
+        updateRuler();
+        m_link->follow();
     }
 }
 

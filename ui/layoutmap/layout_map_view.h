@@ -64,15 +64,17 @@ public:
     void setLit(ParamMarks lit);
     /// Result of a comparison, for MapColourMode::Difference; null: no comparison.
     void setDifferences(DifferenceMarksPtr differences);
+    /// Scrolls to a parameter without selecting it.
+    void reveal(ParamId param);
     /// The selection shared with other views; null for a map without other views.
     void setSelection(Selection* selection);
     /// Hides all but the ranks, the ruler and the cells, for maps shown next to one another. Bytes and
     /// padding of each rank are shown if `withTotals` and there is room for them.
     void setCompact(bool compact, bool withTotals = false);
-    /// Elements that fill the width, for each section shown; those beyond the list fill it by themselves. Two
-    /// maps with the same list have one scale.
-    void setFullWidths(std::vector<uint64_t> elements);
-    /// Of the rows when the map is fitted, in pixels; those that do not fit are scrolled to.
+    /// Gives two maps one scale, as MapStack::sizes(). Call it again after stackChanged() of one of them.
+    static void useOneScale(LayoutMapView& one, LayoutMapView& other);
+    /// Of the rows when the map is fitted, in pixels; those that do not fit are scrolled to. Without it, rows
+    /// of few ranks are as high as their names.
     void setLeastRowHeight(int height) { m_viewport->setLeastRowHeight(height); }
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
@@ -90,6 +92,8 @@ Q_SIGNALS:
     void parameterActivated(shardscope::ParamId param);
     /// The hovered place, the focused cell, the zoom or the scroll position changed.
     void placeChanged();
+    /// Other sections are shown, or none.
+    void stackChanged();
     /// A rank was clicked in the column of ranks.
     void rowClicked(shardscope::ui::MapSource::Point row);
 

@@ -79,6 +79,11 @@ void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
     menu->popup(globalPosition);
 }
 
+void LayoutMapView::reveal(ParamId param)
+{
+    m_link->reveal(param);
+}
+
 void LayoutMapView::goToNextMark()
 {
     auto* cursor = m_interaction->cursor();

@@ -245,12 +245,9 @@ void MapLegend::addPadding()
 void MapLegend::addStates()
 {
     addPadding();
-    const MapLayout layout(m_stack->sizes());
-    bool enlarged = false;
-    for (uint32_t section = 0; section < layout.count(); ++section) {
-        enlarged = enlarged || layout.isEnlarged(section);
-    }
-    if (enlarged) {
+    const MapLayout layouts[] = {MapLayout(m_stack->sizes(m_beside.get())),
+        m_beside ? MapLayout(m_beside->sizes(m_stack.get())) : MapLayout()};
+    if (layouts[0].anyEnlarged() || layouts[1].anyEnlarged()) {
         m_items.push_back({Pattern::Break, m_palette->mutedText, tr("enlarged by the factor shown"), {}});
     }
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];

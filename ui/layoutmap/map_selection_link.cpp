@@ -194,11 +194,45 @@ void MapSelectionLink::markRank(const std::optional<uint32_t>& rank)
     Q_EMIT rankSelected(rank);
 }
 
+void MapSelectionLink::reveal(ParamId param)
+{
+    const MapStackPtr& stack = m_canvas->stack();
+    const bool isThere = stack && !stack->files() && index(param) < stack->checkpoint().params.size();
+    const auto section = isThere ? stack->sectionOf(param) : std::nullopt;
+    if (!section) {
+        return;
+    }
+    const MapSource& source = stack->source(*section);
+    if (const auto place = placeOf(source, param)) {
+        m_viewport->reveal(cellBlock(source, *place));
+    }
+}
+
+std::optional<MapSource::Point> MapSelectionLink::placeOf(const MapSource& source, ParamId param) const
+{
+    constexpr size_t kMostFragments = 4096; // a few milliseconds
+    const DifferenceMarks* differences = m_canvas->shownDifferences();
+    if (differences != nullptr && !differences->isUniform(param)) {
+        for (const MapBlock& block : fragmentBlocks(source, param, {0, source.rows()}, kMostFragments)) {
+            const auto row = static_cast<uint32_t>(block.rows.begin);
+            const uint64_t begin = source.cellAt(row, block.elements.begin).paramOffset;
+            const DifferenceMark mark = differences
+                                            ->ofPiece(param, source.stateAt(block.elements.begin).name, begin,
+                                                begin + block.elements.size())
+                                            .mark;
+            if (mark == DifferenceMark::Values || mark == DifferenceMark::LastBit) {
+                return MapSource::Point{row, block.elements.begin, source.number()};
+            }
+        }
+    }
+    return firstFragment(source, param);
+}
+
 void MapSelectionLink::showParam(const MapSource& source, ParamId param, const SelectedThing& thing)
 {
     auto marks = m_canvas->marks();
     marks.param = param;
-    marks.pinned = firstFragment(source, param);
+    marks.pinned = placeOf(source, param);
     const FlatUnit& unit = source.parts()[source.partOf(param).value_or(0)].flat();
     const auto row = thing.rank ? rowOfRank(source.checkpoint(), unit, *thing.rank) : std::nullopt;
     if (thing.element) {

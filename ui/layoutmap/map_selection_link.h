@@ -22,6 +22,8 @@ public:
     void setSelection(Selection* selection);
     /// Shows the shared selection once more, after the map has changed.
     void follow();
+    /// Scrolls to a parameter that is not selected.
+    void reveal(ParamId param);
     /// Selects the rank or the file of a row.
     void selectRow(MapSource::Point place);
     /// Goes to the page of the selected file.
@@ -46,6 +48,8 @@ private:
     void onSelection(const SelectedThing& thing);
     void markRank(const std::optional<uint32_t>& rank);
     void showParam(const MapSource& source, ParamId param, const SelectedThing& thing);
+    /// The first fragment; where differences are shown, the first one that differs.
+    [[nodiscard]] std::optional<MapSource::Point> placeOf(const MapSource& source, ParamId param) const;
     void showNothing(const SelectedThing& thing);
     /// The beginning of the selected block, or the selected byte; of the row of the selected rank.
     [[nodiscard]] std::optional<MapSource::Point> placeOf(const SelectedThing& thing) const;

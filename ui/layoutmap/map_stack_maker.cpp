@@ -40,11 +40,6 @@ bool MapStackMaker::setFindings(std::vector<Finding> findings)
     return any;
 }
 
-bool MapStackMaker::setFullWidths(std::vector<uint64_t> elements)
-{
-    return std::exchange(m_fullWidths, elements) != elements;
-}
-
 bool MapStackMaker::hasState(std::string_view state) const
 {
     return std::find(m_looks->sectionStates.begin(), m_looks->sectionStates.end(), state)
@@ -53,11 +48,7 @@ bool MapStackMaker::hasState(std::string_view state) const
 
 std::vector<MapLayout::Size> MapStackMaker::sizesOf(const MapStackPtr& stack) const
 {
-    auto sizes = stack ? stack->sizes() : std::vector<MapLayout::Size>{};
-    for (size_t i = 0; i < std::min(sizes.size(), m_fullWidths.size()); ++i) {
-        sizes[i].fullWidth = m_fullWidths[i];
-    }
-    return sizes;
+    return stack ? stack->sizes(m_beside.get()) : std::vector<MapLayout::Size>{};
 }
 
 bool MapStackMaker::needsWorker() const

@@ -20,8 +20,8 @@ public:
     void setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks);
     /// Findings of the check, besides those from opening the checkpoint. False if there were and are none.
     bool setFindings(std::vector<Finding> findings);
-    /// As LayoutMapView::setFullWidths(). False if they are as they were.
-    bool setFullWidths(std::vector<uint64_t> elements);
+    /// The map that has the same scale; null: none.
+    void setBeside(MapStackPtr stack) { m_beside = std::move(stack); }
     /// What is shown; make() applies a change.
     [[nodiscard]] MapSubject& subject() { return m_subject; }
     [[nodiscard]] const MapSubject& subject() const { return m_subject; }
@@ -48,7 +48,7 @@ private:
     MapNamesPtr m_names;
     std::vector<Finding> m_findings;
     MapSubject m_subject;
-    std::vector<uint64_t> m_fullWidths;
+    MapStackPtr m_beside;
     MapStackPtr m_fileStack; ///< made when it is wanted for the first time
     const Checkpoint* m_shown = nullptr; ///< that the last stack is of; only compared
     LatestOnly m_maker{WorkLength::Short}; ///< of sections

@@ -9,16 +9,22 @@ namespace shardscope::ui {
 MapLayout::MapLayout(const std::vector<Size>& sections)
 {
     for (const Size& size : sections)
-        m_columns = std::max({m_columns, size.columns, size.fullWidth});
+        m_columns = std::max({m_columns, size.columns, size.fullWidth, size.mapWidth});
     m_sections.reserve(sections.size());
     for (const Size& size : sections) {
-        const uint64_t width = std::max(size.columns, size.fullWidth);
+        const bool isSeen = size.fullWidth / kNarrow <= size.columns;
+        const uint64_t width = isSeen ? std::max(size.columns, size.fullWidth) : size.columns;
         m_sections.push_back({.geometry = MapGeometry(size.columns, size.rows, {}, {}),
             .width = width,
             .enlarged = width > 0 && width < m_columns / kNarrow});
     }
     setScale({});
     place();
+}
+
+bool MapLayout::anyEnlarged() const
+{
+    return std::ranges::any_of(m_sections, &Section::enlarged);
 }
 
 double MapLayout::widening(uint32_t section) const

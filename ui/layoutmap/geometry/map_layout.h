@@ -20,8 +20,10 @@ public:
     struct Size {
         uint64_t columns = 0;
         uint32_t rows = 0;
-        /// Elements that would fill the width, if more than `columns`: two maps with the same have one scale.
+        /// Elements that would fill the width of this section and of the map, if more than it has itself: two
+        /// maps with the same have one scale. Not of the section if it would be too narrow to see then.
         uint64_t fullWidth = 0;
+        uint64_t mapWidth = 0;
         bool operator==(const Size&) const = default;
     };
     /// A row or several rows of one section that share a pixel.
@@ -73,6 +75,7 @@ public:
     {
         return section < count() && m_sections[section].enlarged;
     }
+    [[nodiscard]] bool anyEnlarged() const;
     [[nodiscard]] double widening(uint32_t section) const;
     /// The scale at which a block's section shows `elements` in `pixels`, as the layout's scale.
     [[nodiscard]] MapScale scaleFitting(uint32_t section, uint64_t elements, int64_t pixels) const;

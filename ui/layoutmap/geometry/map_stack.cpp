@@ -2,6 +2,7 @@
 #include "ui/layoutmap/geometry/map_stack.h"
 
 #include "core/layout/whole_units.h"
+#include "ui/models/difference_marks.h"
 
 #include <algorithm>
 
@@ -74,11 +75,26 @@ std::optional<uint32_t> MapStack::sectionOf(UnitId unit) const
     return std::nullopt;
 }
 
-std::vector<MapLayout::Size> MapStack::sizes() const
+std::vector<MapLayout::Size> MapStack::sizes(const MapStack* beside) const
 {
     std::vector<MapLayout::Size> sizes;
     for (const MapSourcePtr& section : m_sections)
         sizes.push_back({section->columns(), section->rows()});
+    if (beside == nullptr || files() || beside->files() || beside->projection() != m_projection)
+        return sizes;
+    uint64_t widest = 0;
+    for (const MapStack* stack : {this, beside}) {
+        for (const MapSourcePtr& section : stack->m_sections)
+            widest = std::max(widest, section->columns());
+    }
+    for (uint32_t i = 0; i < count(); ++i) {
+        const std::vector<ParamId>& params = source(i).unit().params;
+        const ParamId there
+            = params.empty() ? kNoParam : sameParameter(checkpoint(), params.front(), beside->checkpoint());
+        const auto other = there == kNoParam ? std::nullopt : beside->sectionOf(there);
+        sizes[i].fullWidth = other ? beside->source(*other).columns() : 0;
+        sizes[i].mapWidth = widest;
+    }
     return sizes;
 }
 

@@ -44,7 +44,9 @@ public:
     [[nodiscard]] MapQuery::Projection projection() const { return m_projection; }
     [[nodiscard]] std::optional<uint32_t> sectionOf(UnitId unit) const;
     [[nodiscard]] std::optional<uint32_t> sectionOf(ParamId param) const;
-    [[nodiscard]] std::vector<MapLayout::Size> sizes() const;
+    /// `beside`: another map that is to have the same scale. Sections belong together if they have the same
+    /// first parameter. Maps of different projections, and of files, have scales of their own.
+    [[nodiscard]] std::vector<MapLayout::Size> sizes(const MapStack* beside = nullptr) const;
     [[nodiscard]] int8_t worstSeverity() const; ///< of everything
     /// As MapSource::otherStatesWithWorst(), of everything.
     [[nodiscard]] std::vector<std::string> otherStatesWithWorst() const;

@@ -49,7 +49,6 @@ void MapViewport::setWhole(const std::vector<MapLayout::Size>& sections)
     m_layout = std::make_shared<const MapLayout>(std::move(layout));
     m_x = 0;
     m_y = 0;
-    m_revealLater.reset();
     setSelected({});
     fit();
 }
@@ -62,11 +61,18 @@ void MapViewport::setSize(const QSize& devicePixels, double pixelRatio)
     }
     m_size = size;
     m_pixelRatio = pixelRatio;
-    if (m_fitted) {
-        applyFit();
+    fitAgain();
+}
+
+void MapViewport::fitAgain()
+{
+    const auto block = m_revealed;
+    if (m_fitted || block) {
+        fit();
+    } else {
+        clampAndTell();
     }
-    clampAndTell();
-    if (const auto block = std::exchange(m_revealLater, std::nullopt)) {
+    if (block && !m_layout->isFolded(block->section)) {
         reveal(*block);
     }
 }
@@ -75,10 +81,7 @@ void MapViewport::rearrange(MapLayout layout)
 {
     m_layout = std::make_shared<const MapLayout>(std::move(layout));
     Q_EMIT rearranged();
-    if (m_fitted) {
-        applyFit();
-    }
-    clampAndTell();
+    fitAgain();
 }
 
 void MapViewport::setMargins(int header, int footer)
@@ -186,6 +189,7 @@ void MapViewport::scrollTo(int64_t x, int64_t y)
     m_y = std::clamp<int64_t>(y, 0, maximumY());
     if (m_x != oldX || m_y != oldY) {
         m_fitted = false;
+        m_revealed.reset();
         Q_EMIT changed();
     }
 }
@@ -205,6 +209,7 @@ void MapViewport::zoomColumns(int steps, int anchor, std::optional<uint32_t> sec
     change([after](MapLayout& layout) { layout.setScale(after); });
     m_x = rescaled(m_x, anchor, before.elementsPerPixel() / after.elementsPerPixel());
     m_fitted = false;
+    m_revealed.reset();
     clampAndTell();
 }
 
@@ -224,21 +229,20 @@ void MapViewport::zoomRows(int levels, int anchor)
     m_y = m_layout->headerTop(section) + above
         + rescaled(inBody, 0, before.rowsPerPixel() / after.rowsPerPixel()) - anchor;
     m_fitted = false;
+    m_revealed.reset();
     clampAndTell();
 }
 
 void MapViewport::setLeastRowHeight(int height)
 {
     m_leastRowHeight = height;
-    if (m_fitted) {
-        applyFit();
-        clampAndTell();
-    }
+    fitAgain();
 }
 
 void MapViewport::fit()
 {
     m_fitted = true;
+    m_revealed.reset();
     applyFit();
     clampAndTell();
 }
@@ -297,6 +301,7 @@ void MapViewport::zoomTo(const MapBlock& block)
     m_x = centred(rect.x, rect.width, m_size.width());
     m_y = centred(rect.y, rect.height, m_size.height());
     m_fitted = false;
+    m_revealed.reset();
     clampAndTell();
 }
 
@@ -314,8 +319,9 @@ void MapViewport::reveal(const MapBlock& block)
     if (block.isEmpty() || block.section >= m_layout->count()) {
         return;
     }
+    const bool isFitted = m_fitted || m_revealed;
     if (m_size == kNoSize) {
-        m_revealLater = block; // any scrolling now would keep the zoom of a map without a size
+        m_revealed = block;
         return;
     }
     setFolded(block.section, false);
@@ -327,6 +333,9 @@ void MapViewport::reveal(const MapBlock& block)
     const bool seenY = rect.y >= m_y && rect.y + std::min(rect.height, height) <= m_y + height;
     scrollTo(
         seenX ? m_x : centred(rect.x, rect.width, width), seenY ? m_y : centred(rect.y, rect.height, height));
+    if (isFitted) {
+        m_revealed = block;
+    }
 }
 
 uint64_t MapViewport::elementUnder(int viewX, uint32_t section) const

@@ -73,7 +73,7 @@ public:
     /// Scrolls, without zooming, so that the block's middle is the view's.
     void centre(const MapBlock& block);
     /// Scrolls, without zooming, so that the block's beginning is seen; centred when it was off screen.
-    /// Unfolds its section.
+    /// Unfolds its section. A fitted map whose size or sections change is fitted again, around the block.
     void reveal(const MapBlock& block);
 
     /// Device pixels of the view ↔ content.
@@ -97,6 +97,8 @@ private:
     template <class Change>
     void change(Change make);
     void applyFit();
+    /// After another size, if the map is fitted.
+    void fitAgain();
     /// Pixels of all rows, without headers and footers.
     [[nodiscard]] int64_t rowsHeight() const;
     [[nodiscard]] MapRowScale fittedRows(int tallest) const;
@@ -111,7 +113,7 @@ private:
     int m_leastRowHeight = 0;
     bool m_fitted = true;
     MapBlock m_selected;
-    std::optional<MapBlock> m_revealLater; ///< when there is a size
+    std::optional<MapBlock> m_revealed; ///< what a fitted map was scrolled to, or will be when it has a size
 };
 
 } // namespace shardscope::ui
