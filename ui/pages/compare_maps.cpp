@@ -22,6 +22,10 @@ namespace shardscope::ui {
 
 namespace {
 
+constexpr int kLeastMap = 90;
+constexpr int kSide = 12; ///< left and right of both
+constexpr int kBetween = 14;
+
 QString sideTitle(const QString& side, const Checkpoint& checkpoint)
 {
     return side.arg(
@@ -49,13 +53,13 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     m_legend->setFocusPolicy(Qt::NoFocus); // it has no switches
     for (LayoutMapView* map : {m_left, m_right}) {
         map->setCompact(true);
-        map->setMinimumSize(120, 90);
+        map->setMinimumSize(120, kLeastMap);
     }
     m_left->setSelection(&selection);
     m_right->setSelection(&m_other);
     auto* grid = new QGridLayout(this);
-    grid->setContentsMargins(12, 8, 12, 0);
-    grid->setHorizontalSpacing(14);
+    grid->setContentsMargins(kSide, 8, kSide, 0);
+    grid->setHorizontalSpacing(kBetween);
     grid->setVerticalSpacing(4);
     grid->addWidget(m_leftTitle, 0, 0);
     grid->addWidget(m_rightTitle, 0, 1);
@@ -70,12 +74,18 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     m_state->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     foot->setSpacing(8);
     foot->addWidget(m_legend, 1);
+    foot->addStretch(0); // the legend may be hidden
     foot->addWidget(caption);
     foot->addWidget(m_state);
     grid->addLayout(foot, 2, 0, 1, 2);
     grid->setRowStretch(1, 1);
     grid->setColumnStretch(0, 1);
     grid->setColumnStretch(1, 1);
+    for (LayoutMapView* map : {m_left, m_right})
+        connect(map, &LayoutMapView::stackChanged, this, [this] {
+            LayoutMapView::useOneScale(*m_left, *m_right);
+            updateLegend();
+        });
     connect(&selection, &Selection::changed, this, &CompareMaps::followLeft);
     connect(&m_other, &Selection::changed, this, &CompareMaps::followRight);
     connect(&m_other, &Selection::hoverTextChanged, &selection, &Selection::setHoverText);
@@ -103,18 +113,31 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
         if (m_selection.current().state.empty())
             showState(outcome->leftMarks->firstDifferentState());
         followLeft(m_selection.current());
+        if (m_selection.current().isEmpty())
+            revealFirst();
     }
     updateLegend();
 }
 
-/// Few ranks have rows as high as their names; what does not fit is scrolled to.
-int CompareMaps::leastRow(const Checkpoint& checkpoint) const
+int CompareMaps::leastHeight() const
 {
-    constexpr uint32_t kNamedRanks = 16;
-    uint32_t most = 0;
-    for (const FlatUnit& unit : checkpoint.units)
-        most = std::max(most, unit.partition.ranks());
-    return most <= kNamedRanks ? fontMetrics().height() : 0;
+    const QMargins margins = layout()->contentsMargins();
+    const int states = m_state->sizeHint().height();
+    return margins.top() + margins.bottom() + m_leftTitle->sizeHint().height() + kLeastMap + states
+        + 2 * static_cast<QGridLayout*>(layout())->verticalSpacing();
+}
+
+void CompareMaps::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    // Both columns are equally wide: else one scale does not fit both.
+    static_assert(kBetween % 2 == 0);
+    const int odd = width() % 2;
+    QMargins margins = layout()->contentsMargins();
+    margins.setRight(kSide + odd);
+    layout()->setContentsMargins(margins);
+    const int legend = m_legend->heightForWidth(m_legend->width()) - m_state->sizeHint().height();
+    m_legend->setHidden(height() < leastHeight() + std::max(legend, 0));
 }
 
 void CompareMaps::updateStates()
@@ -161,20 +184,37 @@ void CompareMaps::showParam(ParamId left, ParamId right, std::string_view state)
 {
     if (!m_outcome)
         return;
-    const JudgedDiff& judged = *m_outcome->judged;
     m_following = true;
     SelectedThing thing;
-    if (left != kNoParam)
-        thing.param
-            = judged.left == m_outcome->left ? left : sameParameter(*judged.left, left, *m_outcome->left);
+    thing.param = drawnLeft(left);
     thing.state = state;
     m_selection.select(thing);
-    thing.param = right == kNoParam || judged.right == m_outcome->right
-        ? right
-        : sameParameter(*judged.right, right, *m_outcome->right);
+    thing.param = drawnRight(right);
     m_other.select(thing);
     m_following = false;
     showState(state);
+}
+
+ParamId CompareMaps::drawnLeft(ParamId param) const
+{
+    const CheckpointPtr& compared = m_outcome->judged->left;
+    return compared == m_outcome->left ? param : sameParameter(*compared, param, *m_outcome->left);
+}
+
+ParamId CompareMaps::drawnRight(ParamId param) const
+{
+    const CheckpointPtr& compared = m_outcome->judged->right;
+    return compared == m_outcome->right ? param : sameParameter(*compared, param, *m_outcome->right);
+}
+
+void CompareMaps::revealFirst()
+{
+    const DifferenceList& list = *m_outcome->differences;
+    const ParamDifference* first = list.size() > 0 ? list.param(0) : nullptr;
+    if (first == nullptr)
+        return;
+    m_left->reveal(drawnLeft(first->param.left));
+    m_right->reveal(drawnRight(first->param.right));
 }
 
 void CompareMaps::followLeft(const SelectedThing& thing)

@@ -34,8 +34,18 @@ public:
     [[nodiscard]] LayoutMapView* left() const { return m_left; }
     [[nodiscard]] LayoutMapView* right() const { return m_right; }
     [[nodiscard]] bool isDrawn() const;
+    /// Of titles and maps; the legend is shown if there is more.
+    [[nodiscard]] int leastHeight() const;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
+    /// Without selecting it.
+    void revealFirst();
+    /// Of a parameter of the compared checkpoints, which may be merged ones, on the sides that are drawn.
+    [[nodiscard]] ParamId drawnLeft(ParamId param) const;
+    [[nodiscard]] ParamId drawnRight(ParamId param) const;
     void followLeft(const SelectedThing& thing);
     void followRight(const SelectedThing& thing);
     void updateLegend();
@@ -43,7 +53,6 @@ private:
     /// Of both sides.
     void showState(std::string_view state);
     void updateStates();
-    [[nodiscard]] int leastRow(const Checkpoint& checkpoint) const;
 
     Theme& m_theme;
     Selection& m_selection;

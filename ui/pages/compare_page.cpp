@@ -32,30 +32,8 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr double kMapShare = 0.4; ///< of the height that maps and table have together
+constexpr double kMapShare = 0.5; ///< of the height that maps and table have together
 constexpr int kLeastRows = 4; ///< of the table, before the maps get room
-/// "5 differences, 93 tensors incomplete", "3 of 5 differences, 20 of 93 tensors incomplete".
-QString countedRows(const DifferenceList& list, const std::vector<uint32_t>& rows)
-{
-    const auto isIncomplete = [&](uint32_t row) { return list.partial(row) != nullptr; };
-    const auto incomplete = static_cast<size_t>(std::ranges::count_if(rows, isIncomplete));
-    const size_t differences = list.size() - list.incomplete();
-    const bool isAll = rows.size() == list.size();
-    const auto of = [&](size_t shown, size_t all) {
-        return isAll ? countText(all) : ComparePage::tr("%1 of %2").arg(countText(shown), countText(all));
-    };
-    QStringList out;
-    if (differences == 0)
-        out.append(ComparePage::tr("No differences"));
-    else
-        out.append((differences == 1 ? ComparePage::tr("%1 difference") : ComparePage::tr("%1 differences"))
-                       .arg(of(rows.size() - incomplete, differences)));
-    if (list.incomplete() > 0)
-        out.append((list.incomplete() == 1 ? ComparePage::tr("%1 tensor incomplete")
-                                           : ComparePage::tr("%1 tensors incomplete"))
-                       .arg(of(incomplete, list.incomplete())));
-    return out.join(u", "_s);
-}
 
 constexpr const char* kChosen = "shareIsChosen"; ///< property of the splitter: by the user
 const QString kNextAction = u"actionNextDifference"_s;
@@ -103,8 +81,7 @@ ComparePage::ComparePage(const PageContext& context, QWidget* parent)
     m_splitter->setObjectName(u"compareSplitter"_s);
     m_splitter->addWidget(m_maps);
     m_maps->setMinimumHeight(1); // the page is not scrolled for maps that give way
-    m_tablePart = makeTablePart();
-    m_splitter->addWidget(m_tablePart);
+    m_splitter->addWidget(makeTablePart());
     m_splitter->installEventFilter(this);
     connect(m_splitter, &QSplitter::splitterMoved, this, [this] { m_splitter->setProperty(kChosen, true); });
     auto* foot = new QHBoxLayout;
@@ -143,13 +120,17 @@ QWidget* ComparePage::makeTablePart()
     m_table->viewport()->installEventFilter(this);
     m_count = new QLabel(part);
     m_count->setObjectName(u"compareCount"_s);
-    m_saveRows = addSaveButton(u"compareSaveRows"_s, tr("Save as CS&V…"),
+    m_saveRows = addButton(u"compareSaveRows"_s, tr("Save as CS&V…"),
         tr("The rows as they are shown here, with the columns and numbers of “shardscope diff --json”"));
-    m_save = addSaveButton(u"compareSave"_s, tr("Save as &JSON…"),
+    m_save = addButton(u"compareSave"_s, tr("Save as &JSON…"),
         tr("The whole comparison, as “shardscope diff --json” prints it"));
+    m_showMaps = addButton(u"compareShowMaps"_s, tr("Show &Maps"),
+        tr("Both maps have the room of the table, besides its current row"));
+    m_showMaps->setCheckable(true);
     auto* line = new QHBoxLayout;
     line->setContentsMargins(12, 4, 12, 4);
     line->addWidget(m_count, 1);
+    line->addWidget(m_showMaps);
     line->addWidget(m_saveRows);
     line->addWidget(m_save);
     auto* rows = new QVBoxLayout(part);
@@ -161,7 +142,7 @@ QWidget* ComparePage::makeTablePart()
     return part;
 }
 
-QToolButton* ComparePage::addSaveButton(const QString& name, const QString& text, const QString& tip)
+QToolButton* ComparePage::addButton(const QString& name, const QString& text, const QString& tip)
 {
     auto* button = new QToolButton(this);
     button->setObjectName(name);
@@ -198,6 +179,11 @@ void ComparePage::connectParts()
             Q_EMIT m_context.selection.pageRequested(page);
         });
     };
+    connect(m_showMaps, &QToolButton::toggled, this, [this] {
+        m_splitter->setProperty(kChosen, false);
+        shareHeight();
+        m_table->scrollTo(m_table->currentIndex());
+    });
     addWay(tr("Show on the Partition Map"), PageId::Map);
     addWay(tr("Show Its Values"), PageId::Tensor);
     connect(m_saveRows, &QToolButton::clicked, this,
@@ -298,7 +284,7 @@ void ComparePage::showRows(std::vector<uint32_t> rows)
     m_filling = false;
     m_rowsFilter = m_order.filter;
     m_saveRows->setEnabled(true);
-    const QString counted = countedRows(*m_model->list(), m_model->differences());
+    const QString counted = m_model->list()->counted(m_model->differences());
     m_count->setText(counted);
     FilterView view{.words = FilterText::split(m_order.filter),
         .problem = FilterText::read(m_order.filter, differenceTerms()).problem(),
@@ -380,20 +366,29 @@ void ComparePage::fitName()
     m_table->setColumnWidth(kName, std::max({readable, whole, width - others}));
 }
 
-/// The maps have two fifths, and what they need at least, but not the place of the first rows of the table:
-/// no maps, if too little is left for them. Until the user moves the handle.
+/// The maps have half, and what they need at least, but not the place of the first rows of the table:
+/// if too little is left for them, a button shows either. Until the user moves the handle.
 void ComparePage::shareHeight()
 {
     const int height = m_splitter->height() - m_splitter->handleWidth();
     if (m_splitter->property(kChosen).toBool() || m_table->isHidden() || height <= 0)
         return;
-    m_table->setMinimumHeight(m_table->horizontalHeader()->height()
-        + kLeastRows * m_table->verticalHeader()->defaultSectionSize()
-        + m_table->horizontalScrollBar()->sizeHint().height() + 2 * m_table->frameWidth());
-    const int least = m_maps->minimumSizeHint().height();
-    const int room = height - m_tablePart->minimumSizeHint().height();
-    const int wanted = std::max(least, static_cast<int>(height * kMapShare));
-    const int maps = room < least ? 0 : std::min(wanted, room);
+    const auto roomBesides = [&](int rows) {
+        m_table->setMinimumHeight(m_table->horizontalHeader()->height()
+            + rows * m_table->verticalHeader()->defaultSectionSize()
+            + m_table->horizontalScrollBar()->sizeHint().height() + 2 * m_table->frameWidth());
+        return height - m_table->parentWidget()->minimumSizeHint().height();
+    };
+    const int least = m_maps->leastHeight();
+    int room = roomBesides(kLeastRows);
+    m_showMaps->setHidden(room >= least);
+    const bool isChosen = room < least && m_showMaps->isChecked();
+    if (isChosen)
+        room = roomBesides(1);
+    const int wanted = isChosen
+        ? room
+        : std::max(m_maps->minimumSizeHint().height(), static_cast<int>(height * kMapShare));
+    const int maps = room < least && !isChosen ? 0 : std::min(wanted, room);
     m_splitter->setSizes({maps, height - maps});
 }
 
@@ -430,7 +425,8 @@ void ComparePage::updateEmpty()
     const bool rows = hasRows() || !m_order.filter.isEmpty();
     const bool appears = rows && m_table->isHidden();
     m_table->setVisible(rows);
-    m_tablePart->setMaximumHeight(rows ? QWIDGETSIZE_MAX : m_tablePart->sizeHint().height());
+    QWidget* part = m_table->parentWidget();
+    part->setMaximumHeight(rows ? QWIDGETSIZE_MAX : part->sizeHint().height());
     if (appears)
         shareHeight();
     if (!m_checkpoint)

@@ -66,7 +66,7 @@ private:
     void shareHeight();
     void updateCommand();
     void updateEmpty();
-    QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);
+    QToolButton* addButton(const QString& name, const QString& text, const QString& tip);
     void askWhere(const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&));
     /// `command`: that makes the same; `filter`: of the rows.
     [[nodiscard]] ComparisonToSave toSave(const QString& command, const QString& filter) const;
@@ -80,10 +80,10 @@ private:
     QLabel* m_empty;
     QSplitter* m_splitter;
     CompareMaps* m_maps;
-    QWidget* m_tablePart;
     QTableView* m_table;
     DifferenceTableModel* m_model;
     QLabel* m_count;
+    QToolButton* m_showMaps; ///< where there is no room for both
     QToolButton* m_saveRows;
     QToolButton* m_save;
     CommandLine* m_command;
