@@ -339,6 +339,12 @@ TEST_CASE("a real sshd serves as the other host")
     CHECK(found.out == runShardscope({"inspect", local, "--json"}).out);
     const ProcessResult same = runShardscope({"diff", far(local), local}, options);
     CHECK(same.exitCode == 0);
+    CHECK(same.err.find("values are read from node7") != std::string::npos);
+    const std::string other = samplePath("zero2-w2").string();
+    const ProcessResult there = runShardscope({"diff", far(local), far(other), "--json"}, options);
+    CHECK(there.exitCode == 1);
+    CHECK(there.err.empty());
+    CHECK(nlohmann::json::parse(there.out) == answerOf({"diff", local, other}, 1));
     const ProcessResult job
         = runShardscope({"reshard", far(local), far(folder / "out"), "-w", "3", "--json"}, options);
     CAPTURE(job.err);
