@@ -230,21 +230,22 @@ TEST_CASE("text of the other end controls no terminal")
 {
     const Host host;
     const std::string version = nlohmann::json::parse(runShardscope({"--version", "--json"}).out)["version"];
-    spill(host.folder() / "sent",
-        "shardscope-far ready\n"
-            + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
-            + frame(R"({"id":2,"reply":"message"})", "\x1b]0;title\x07 warning\n")
-            + frame(R"({"id":2,"reply":"data"})",
-                "{\"name\": \"\x7f\xc2\x9b"
-                "2Jgone\"}\n")
-            + frame(R"({"id":2,"reply":"done","exit":0})"));
-    script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
-    for (const Words& words : {Words{"inspect", "node7:/x"}, Words{"inspect", "node7:/x", "--json"}}) {
-        const ProcessResult found = host.run(words);
+    for (const bool isJson : {false, true}) {
+        const std::string answer = isJson ? "{\"name\": \"\x7f\xc2\x9b"
+                                            "2Jgone\"}\n"
+                                          : "\x1b[2J\xc2\x9b"
+                                            "2Jgone\n";
+        spill(host.folder() / "sent",
+            "shardscope-far ready\n"
+                + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
+                + frame(R"({"id":2,"reply":"message"})", "\x1b]0;title\x07 warning\n")
+                + frame(R"({"id":2,"reply":"data"})", answer) + frame(R"({"id":2,"reply":"done","exit":0})"));
+        script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
+        const ProcessResult found
+            = host.run(isJson ? Words{"inspect", "node7:/x", "--json"} : Words{"inspect", "node7:/x"});
         CHECK(found.exitCode == 0);
-        CHECK((found.out + found.err).find('\x1b') == std::string::npos);
-        CHECK((found.out + found.err).find('\x9b') == std::string::npos);
-        CHECK((found.out + found.err).find('\x7f') == std::string::npos);
+        for (const char control : {'\x1b', '\x9b', '\x7f'})
+            CHECK((found.out + found.err).find(control) == std::string::npos);
         CHECK(found.out.find("gone") != std::string::npos);
     }
 }
