@@ -101,11 +101,6 @@ PageEntry ParametersPage::entry()
         u"table"_s, u"concepts"_s, &makePage<ParametersPage>};
 }
 
-QString ParametersPage::filterHint() const
-{
-    return tr("Filter parameters (Ctrl+F)");
-}
-
 ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     : Page(context, parent)
     , m_table(new QTableView(this))

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] static PageEntry entry();
     ParametersPage(const PageContext& context, QWidget* parent);
 
-    [[nodiscard]] QString filterHint() const override;
+    [[nodiscard]] QString filterHint() const override { return tr("Filter parameters (Ctrl+F)"); }
     void setFilter(const QString& text) override;
     [[nodiscard]] std::vector<FilterTerm> filterTerms() const override
     {
