@@ -429,6 +429,8 @@ void ComparePage::updateEmpty()
     part->setMaximumHeight(rows ? QWIDGETSIZE_MAX : part->sizeHint().height());
     if (appears)
         shareHeight();
+    else if (!rows)
+        m_showMaps->hide(); // they have all room
     if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to compare it with another one."));
     else if (m_run.isRunning() || m_run.error())
