@@ -293,7 +293,7 @@ Result<ObjectFolder> S3Store::buckets()
     }
     // Amazon sends requests without keys to a page for people.
     const std::string code = parseStoreError(answer.body).code;
-    const bool isKeyless = !m_settings.keys && !answer.failed && answer.status < 500;
+    const bool isKeyless = !m_hasKeys && !answer.failed && answer.status < 500;
     if (!isKeyless && (answer.status != 403 || (!code.empty() && code != "AccessDenied")))
         return forward(error(answer, {}));
     return forward(
