@@ -302,7 +302,8 @@ void HostDialog::look(const std::string& below)
             if (folder) {
                 out.path = *path;
                 out.take(folder->entries);
-                out.isCheckpoint = looksLikeCheckpoint(files, *folder, out.folders);
+                // Buckets are no checkpoint, and looking into each takes long.
+                out.isCheckpoint = !isStore(wanted) && looksLikeCheckpoint(files, *folder, out.folders);
             } else {
                 out.error = folder.error();
             }

@@ -84,6 +84,7 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     for (LayoutMapView* map : {m_left, m_right})
         connect(map, &LayoutMapView::stackChanged, this, [this] {
             LayoutMapView::useOneScale(*m_left, *m_right);
+            revealFirst();
             updateLegend();
         });
     connect(&selection, &Selection::changed, this, &CompareMaps::followLeft);
@@ -98,6 +99,7 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
 void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
 {
     m_outcome = outcome;
+    m_revealsFirst = false;
     m_other.clear();
     m_left->setCheckpoint(outcome ? outcome->left : nullptr, outcome ? outcome->leftLooks : nullptr);
     m_right->setCheckpoint(outcome ? outcome->right : nullptr, outcome ? outcome->rightLooks : nullptr);
@@ -113,8 +115,8 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
         if (m_selection.current().state.empty())
             showState(outcome->leftMarks->firstDifferentState());
         followLeft(m_selection.current());
-        if (m_selection.current().isEmpty())
-            revealFirst();
+        m_revealsFirst = true;
+        revealFirst();
     }
     updateLegend();
 }
@@ -209,6 +211,12 @@ ParamId CompareMaps::drawnRight(ParamId param) const
 
 void CompareMaps::revealFirst()
 {
+    // Either map that arrives gives both another scale, and forgets what was revealed.
+    if (!m_revealsFirst || !m_left->canvas()->stack() || !m_right->canvas()->stack())
+        return;
+    m_revealsFirst = false;
+    if (!m_selection.current().isEmpty())
+        return;
     const DifferenceList& list = *m_outcome->differences;
     const ParamDifference* first = list.size() > 0 ? list.param(0) : nullptr;
     if (first == nullptr)

@@ -41,7 +41,8 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    /// Without selecting it.
+    /// Goes to the first difference when both maps are there, once for an outcome. Without selecting it, and
+    /// not where something is selected.
     void revealFirst();
     /// Of a parameter of the compared checkpoints, which may be merged ones, on the sides that are drawn.
     [[nodiscard]] ParamId drawnLeft(ParamId param) const;
@@ -66,6 +67,7 @@ private:
     MapLegend* m_legend;
     QComboBox* m_state;
     bool m_following = false;
+    bool m_revealsFirst = false; ///< still has to
 };
 
 } // namespace shardscope::ui
