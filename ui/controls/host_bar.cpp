@@ -91,11 +91,16 @@ void HostBar::watch(const std::vector<io::Path>& paths)
 /// The button of what is said: of a host that connects, or of those that are lost.
 void HostBar::act()
 {
-    const std::string host = m_shown.substr(0, m_shown.find(kEndOfHost));
-    if (far::farHost(host).condition().state != State::Connecting)
+    const size_t end = m_shown.find(kEndOfHost);
+    const std::string host = m_shown.substr(0, end);
+    const State now = m_shown.empty() ? State::Unused : far::farHost(host).condition().state;
+    const bool isAsShown = end != std::string::npos
+        && m_shown.substr(end + 1).starts_with(std::to_string(static_cast<int>(now)));
+    if (isAsShown && now == State::Lost)
         return reconnect();
-    far::farHost(host).stopConnecting();
-    look();
+    if (isAsShown && now == State::Connecting)
+        far::farHost(host).stopConnecting();
+    look(); // what was pressed may be about a state that is over
 }
 
 void HostBar::reconnect()

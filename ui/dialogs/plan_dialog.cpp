@@ -165,8 +165,8 @@ void PlanDialog::show()
 {
     const WritePlanPtr& plan = preview().plan;
     showProblem();
-    const bool isElsewhere = wish() != nullptr && far::isElsewhere(wish()->target);
-    m_foot->setWhyNotSaved(isElsewhere
+    const bool isFar = wish() != nullptr && far::isFar(wish()->target);
+    m_foot->setWhyNotSaved(isFar
             ? tr("A saved plan runs on the machine that it writes to. This target is on another host: Start, "
                  "or the command above, runs the job there.")
             : QString());
