@@ -46,9 +46,12 @@ std::vector<Option> outputOptions()
 Option copyOption()
 {
     return {.name = "--copy",
-        .help = "Also copy the command that shows this in the window, for the machine in front of you: the "
-                "terminal puts it into its clipboard (OSC 52), also through ssh. The command is shown, and "
-                "in a session of ssh it names this host. Needs a terminal as standard error."};
+        .help
+        = "Also copy the command that opens this page of the window, for the machine in front of you: the "
+          "terminal puts it into its clipboard (OSC 52), also through ssh. It opens the same checkpoint, and "
+          "selects the same address, parameter or rank; it has no other options, such as those of a check. "
+          "The command is shown, and in a session of ssh it names this host. Needs a terminal as standard "
+          "error."};
 }
 
 std::vector<Option> tagOptions()

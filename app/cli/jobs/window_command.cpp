@@ -59,8 +59,8 @@ std::string pageOf(const std::string& verb)
 
 std::string addressOf(const Arguments& arguments)
 {
-    for (const std::string& address :
-        {arguments.positional("ADDRESS"), arguments.text("--address"), arguments.text("--param")}) {
+    for (const std::string& address : {arguments.positional("ADDRESS"), arguments.text("--address"),
+             arguments.text("--param"), arguments.text("--rank")}) {
         if (!address.empty())
             return address;
     }

@@ -63,6 +63,8 @@ TEST_CASE("the terminal copies the command that opens the same in the window")
         CHECK(copiedBy({"layout", run, option, "layers.0.mlp.up.weight", "--copy"})
             == "shardscope-gui --page map --select layers.0.mlp.up.weight " + run);
     }
+    CHECK(copiedBy({"layout", run, "--rank", "dp3", "--copy"})
+        == "shardscope-gui --page map --select dp3 " + run);
     CHECK(copiedBy({"check", run, "--copy"}) == "shardscope-gui --page findings " + run);
     const ProcessResult both = runShardscope({"check", run, run, "--copy"}, terminal());
     CHECK(copied(both.out).empty());
