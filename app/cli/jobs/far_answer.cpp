@@ -47,7 +47,7 @@ public:
     {
         const Arguments& arguments = m_parsed.arguments;
         if (arguments.has("--mpi"))
-            return std::nullopt;
+            return here("--mpi runs on this machine");
         for (size_t i = 1; i < m_parsed.path.size(); ++i)
             m_out.words.push_back(m_parsed.path[i]->name);
         for (const Option& option : allOptions(*m_parsed.command)) {
@@ -72,16 +72,29 @@ public:
         return m_out.host.empty() ? std::nullopt : std::optional(std::move(m_out));
     }
 
+    /// Why take() failed, after "because"; empty for an error, which the command finds here.
+    [[nodiscard]] const std::string& whyHere() const { return m_whyHere; }
+
 private:
+    std::nullopt_t here(std::string why)
+    {
+        m_whyHere = std::move(why);
+        return std::nullopt;
+    }
+
     std::optional<std::string> valueFor(const Option& option, const std::string& value)
     {
+        if (option.kind == ValueKind::File)
+            return here(option.name + " is a file of this machine");
         if (option.kind != ValueKind::NewFile)
             return valueOf(option.kind, value);
-        // Values of a tensor are written by position, and two reports would come mixed; both with --json on
-        // standard output is an error, which the command finds here.
-        const bool isMixed = value == kStandardOutput && m_parsed.arguments.has("--json");
-        if (option.name == "--npy" || !m_out.report.empty() || isMixed)
-            return std::nullopt;
+        if (value == kStandardOutput && m_parsed.arguments.has("--json"))
+            return std::nullopt; // an error
+        // Values of a tensor are written by position, and two reports would come mixed.
+        if (option.name == "--npy")
+            return here("--npy writes on this machine");
+        if (!m_out.report.empty())
+            return here("it writes several files of this machine");
         m_out.report = value;
         return std::string(kStandardOutput);
     }
@@ -94,12 +107,12 @@ private:
         case ValueKind::NewFolder: {
             const auto far = far::farPathOf(value);
             if (!far || (!m_out.host.empty() && m_out.host != far->host))
-                return std::nullopt;
+                return here("the paths are not all on one host");
             m_out.host = far->host;
             return homeless(*far);
         }
         case ValueKind::File:
-            return std::nullopt;
+            return here("it reads a file of this machine");
         default:
             return value;
         }
@@ -119,6 +132,7 @@ private:
 
     const Parsed& m_parsed;
     FarWords m_out;
+    std::string m_whyHere;
 };
 
 /// Text of the other host, which may be anybody's, so that it controls no terminal. JSON has no control
@@ -148,22 +162,24 @@ std::string harmless(std::string_view text, bool isJson)
     return out;
 }
 
-/// Says that this takes long: a comparison with values from another host.
-void sayWhatIsSent(const Parsed& parsed, Output& output)
+/// Says that this takes long: a command that needs values, with values from other hosts.
+void sayWhatIsSent(const Parsed& parsed, Output& output, const std::string& why)
 {
-    if (parsed.command->values != Command::Values::Needed || output.quiet())
+    if (parsed.command->values != Command::Values::Needed || output.quiet() || why.empty())
         return;
-    std::string hosts;
+    std::vector<std::string> hosts;
     for (const Positional& positional : parsed.command->positionals) {
         for (const std::string& value : parsed.arguments.allOf(positional.name)) {
             const auto far = far::farPathOf(value);
-            if (far && hosts.find(far->host) == std::string::npos)
-                hosts += (hosts.empty() ? "" : " and ") + far->host;
+            if (far && std::ranges::find(hosts, far->host) == hosts.end())
+                hosts.push_back(far->host);
         }
     }
-    if (!hosts.empty())
-        output.message("values are read from " + hosts
-            + " through the connection, because the paths are not all on one host\n");
+    std::string names;
+    for (const std::string& host : hosts)
+        names += (names.empty() ? "" : " and ") + host;
+    if (!names.empty())
+        output.message("values are read from " + names + " through the connection, because " + why + "\n");
 }
 
 constexpr size_t kReportLimit = size_t{256} << 20;
@@ -229,9 +245,10 @@ Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, Job
 {
     if (!parsed.command->reads || parsed.arguments.has("--bwlimit"))
         return std::nullopt;
-    const auto relayed = wordsThere(parsed);
+    Relay relay(parsed);
+    const auto relayed = relay.take();
     if (!relayed) {
-        sayWhatIsSent(parsed, output);
+        sayWhatIsSent(parsed, output, relay.whyHere());
         return std::nullopt;
     }
     FarAnswerShown shown(output, parsed.arguments, relayed->report == kStandardOutput);

@@ -179,6 +179,36 @@ TEST_CASE("a check here of files there fetches no values unless it is asked to")
     CHECK(depthOf({"check", far(local)}) == "bytes"); // there
 }
 
+TEST_CASE("what is read through the connection is said with its reason, and not before an error")
+{
+    const Host host;
+    const TemporaryFolder folder;
+    const std::string local = samplePath("zero2-w2").string();
+    const auto saidBy = [&](const Words& words) { return host.run(words).err; };
+    const std::string said = "values are read from node7 ";
+    const std::string several = "because the paths are not all on one host";
+    const std::string one = saidBy({"diff", far(local), local});
+    CHECK_MESSAGE(one.find(said + "through") != std::string::npos, one);
+    CHECK(one.find(several) != std::string::npos);
+    const std::string two = saidBy({"diff", far(local), "node:" + local});
+    CHECK_MESSAGE(two.find(said + "and node through") != std::string::npos, two);
+    CHECK(two.find(several) != std::string::npos);
+    // All paths are there.
+    const std::string rules = (folder / "rules.json").string();
+    spill(rules, "{}");
+    const std::string patterns = saidBy({"diff", far(local), far(local), "--patterns", rules});
+    CHECK_MESSAGE(
+        patterns.find("because --patterns is a file of this machine") != std::string::npos, patterns);
+    const std::string parameter = answerOf({"params", local})["parameters"][0]["name"];
+    const std::string array
+        = saidBy({"show", far(local), parameter, "--npy", (folder / "array.npy").string()});
+    CHECK_MESSAGE(array.find("because --npy writes on this machine") != std::string::npos, array);
+    CHECK(saidBy({"diff", far(local), far(local)}).find("through") == std::string::npos);
+    const std::string absent = saidBy({"diff", "node8:~/x", "node8:~/y"});
+    CHECK(absent.find("node8") != std::string::npos);
+    CHECK(absent.find("values are read") == std::string::npos);
+}
+
 TEST_CASE("ranks of one checkpoint are read from several hosts")
 {
     const Host host;
