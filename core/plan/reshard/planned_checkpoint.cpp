@@ -25,17 +25,15 @@ std::vector<FileId> filesOf(const Checkpoint& target, FileRole role, uint32_t mo
     return out;
 }
 
-/// The options of the param groups, such as their weight decay, stay in the source's pickle: it is added as a
-/// file without a name.
+/// The options of the param groups, such as their weight decay, are found in the source's pickle: the planned
+/// file that will hold them has its content.
 void keepOptions(Checkpoint& target, const Checkpoint& source)
 {
     target.templateOptim = kNoFile;
-    if (source.templateOptim == kNoFile)
+    if (source.templateOptim == kNoFile || target.optimFiles.empty() || target.optimFiles.front() == kNoFile)
         return;
-    CheckpointFile file;
-    file.content = source.file(source.templateOptim).content;
-    target.templateOptim = FileId{static_cast<uint32_t>(target.files.size())};
-    target.files.push_back(std::move(file));
+    target.templateOptim = target.optimFiles.front();
+    target.files[index(target.templateOptim)].content = source.file(source.templateOptim).content;
 }
 
 void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const WritePlan& plan)
@@ -57,6 +55,7 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const WritePl
         part->modelRank = from->modelRank;
         part->place = from->place;
         part->parallel = target.parallel;
+        part->files = target.files; // a part numbers files as the whole does
         part->optimFiles = filesOf(target, FileRole::OptimStates, from->modelRank);
         part->groups = from->groups;
         for (ParamGroup& group : part->groups)

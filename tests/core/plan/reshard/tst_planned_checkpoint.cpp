@@ -76,7 +76,17 @@ TEST_CASE("a planned checkpoint has the ranks, units and files of the one that i
             REQUIRE(same != planned->files.end());
             CHECK(same->identity.bytes == file.identity.bytes);
         }
+        CHECK(planned->files.size() == plan->files.size());
         checkSameUnits(*planned, *written);
+        // A part numbers files as the whole does, and its options are in its own optimizer file.
+        for (size_t i = 0; i < written->parts.size(); ++i) {
+            const Checkpoint& part = *planned->parts[i];
+            CHECK(namesOf(part, part.optimFiles) == namesOf(*written, written->parts[i]->optimFiles));
+            CHECK(namesOf(*planned, part.optimFiles) == namesOf(part, part.optimFiles));
+            REQUIRE(part.templateOptim != kNoFile);
+            CHECK(part.templateOptim == part.optimFiles.front());
+            CHECK(part.file(part.templateOptim).content != nullptr);
+        }
     }
 }
 
