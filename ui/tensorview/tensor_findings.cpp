@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/tensor_findings.h"
 
+#include "core/far/far_path.h"
 #include "core/layout/present_elements.h"
 #include "ui/tensorview/number_format.h"
 #include "ui/text/text.h"
@@ -85,6 +86,12 @@ std::optional<uint64_t> equalElements(
     return compared;
 }
 
+/// Slices of a matrix may be of other sizes.
+bool isLike(const TensorSource& copy, const TensorSource& source)
+{
+    return copy.dtype == source.dtype && copy.shape == source.shape;
+}
+
 } // namespace
 
 std::vector<TensorSourcePtr> copiesOf(const TensorSource& source)
@@ -116,7 +123,7 @@ QString compareCopies(io::FileSystem& files, const TensorSource& source, const s
     QStringList same;
     uint64_t compared = source.elements;
     for (const TensorSourcePtr& copy : copiesOf(source)) {
-        if (copy->dtype != source.dtype || copy->shape != source.shape || token.stop_requested())
+        if (!isLike(*copy, source) || token.stop_requested())
             continue;
         const auto equal = equalElements(files, source, *copy, token);
         if (!equal || *equal == 0)
@@ -159,6 +166,24 @@ FirstOdd findFirstOdd(
         }
     }
     return out;
+}
+
+QString notLookedFor(const TensorSource& source, const TensorStatistics& statistics)
+{
+    const Statistics& found = statistics.found;
+    QStringList what;
+    if (found.nans > 0)
+        what.append(u"the first NaN"_s);
+    if (found.infinities > 0)
+        what.append(u"the first infinite value"_s);
+    const auto isCopy = [&](const TensorSourcePtr& copy) { return isLike(*copy, source); };
+    if (statistics.exact && source.elements > 0 && std::ranges::any_of(copiesOf(source), isCopy))
+        what.append(u"identical copies on other ranks"_s);
+    if (what.isEmpty())
+        return {};
+    const auto far = far::farPathOf(source.checkpoint->tagFolder);
+    return u"Not looked for: %1. The values are on %2."_s.arg(
+        what.join(u", "_s), far ? toText(far->host) : u"another host"_s);
 }
 
 std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& statistics)

@@ -26,7 +26,7 @@ struct TensorFindings {
     TensorStatistics statistics;
     ComputeReport compute; ///< how they were computed
     FirstOdd first;
-    QString copies; ///< compareCopies()
+    QString copies; ///< compareCopies(), or notLookedFor()
     std::optional<Error> error; ///< why there are no statistics
 };
 
@@ -40,6 +40,10 @@ std::vector<TensorSourcePtr> copiesOf(const TensorSource& source);
 /// Compares with those of the same shape and type, byte by byte. "Identical to tp 1: all 12 elements were
 /// compared." Empty if there is none, or if all differ, as slices of a matrix do. For a worker.
 QString compareCopies(io::FileSystem& files, const TensorSource& source, const std::stop_token& token);
+
+/// What is not known of a tensor whose values stay on another host, since it needs all of them here. "Not
+/// looked for: the first NaN. The values are on node7." Empty if nothing is missing.
+QString notLookedFor(const TensorSource& source, const TensorStatistics& statistics);
 
 /// Name and value of every statistic, with "≈" before values of a sample.
 std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& statistics);

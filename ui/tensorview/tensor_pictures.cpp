@@ -176,8 +176,12 @@ void TensorPictures::findOut(bool exact)
             }
             if (!last)
                 return;
-            if (elsewhere && source->bytes() > TensorSource::kWholeFarBytes)
-                return; // what follows reads all values here
+            if (elsewhere && source->bytes() > TensorSource::kWholeFarBytes) {
+                last->copies = notLookedFor(*source, last->statistics); // it would read all values here
+                if (!last->copies.isEmpty() && !token.stop_requested())
+                    deliver({std::move(*last), {}});
+                return;
+            }
             const Statistics& numbers = last->statistics.found;
             if (last->statistics.exact && source->elements > 0) { // else most of it was not read
                 last->copies = compareCopies(files, *source, token);
