@@ -22,6 +22,7 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QThread>
 #include <QTreeWidget>
 
 #include <csignal>
@@ -42,6 +43,7 @@ private Q_SLOTS:
     void walksThroughFoldersOfAHost();
     void saysWhyAHostCannotBeReached();
     void saysWhatSshAsksForAndStopsIt();
+    void aLateStopDoesNotConnectAgain();
     void keepsWhatItShowedWhenTheLineIsCut();
     void isNotHeldUpByASilentLine();
     void copiesACommandThatOpensTheSameView_data();
@@ -235,6 +237,26 @@ void TestFarHosts::saysWhatSshAsksForAndStopsIt()
     QVERIFY(fixture.settle());
     QVERIFY(!fixture.checkpoint());
     QVERIFY(QTest::qWaitFor([&] { return fixture.bar().text().contains(u"was stopped"_s); }, 10'000));
+    qunsetenv("SSH_ASKPASS");
+}
+
+/// The attempt ended after the bar was drawn and before its button was pressed.
+void TestFarHosts::aLateStopDoesNotConnectAgain()
+{
+    FarWindow fixture;
+    fixture.setAsking();
+    fixture.window().openPath(u"late:~/runs/llama"_s);
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().text().contains(u"Password"_s); }, 20'000));
+    far::FarHost& host = far::farHost("late");
+    const auto isLost = [&] { return host.condition().state == far::FarCondition::State::Lost; };
+    host.stopConnecting();
+    for (int i = 0; i < 1000 && !isLost(); ++i) // without events, so that the bar does not look
+        QThread::msleep(10);
+    QVERIFY(isLost());
+    QTest::mouseClick(fixture.bar().findChild<QPushButton*>(), Qt::LeftButton);
+    QVERIFY2(fixture.bar().text().contains(u"was stopped"_s), qPrintable(fixture.bar().text()));
+    QVERIFY(fixture.settle());
+    QVERIFY(isLost());
     qunsetenv("SSH_ASKPASS");
 }
 
