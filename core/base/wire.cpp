@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/wire.h"
 
+#include <algorithm>
+
 namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kMostRetries = 16; ///< of a hint: some dozens of bytes may come for each byte of a text
+
+} // namespace
 
 void WireWriter::number(uint64_t value)
 {
@@ -65,8 +73,10 @@ void writeStatus(WireWriter& out, const Status& status)
     out.text(error.message);
     out.text(error.path);
     out.text(error.hint.text);
-    out.number(error.hint.retries.size());
-    for (const Retry& retry : error.hint.retries) {
+    const uint64_t retries = std::min<uint64_t>(error.hint.retries.size(), kMostRetries);
+    out.number(retries);
+    for (uint64_t i = 0; i < retries; ++i) {
+        const Retry& retry = error.hint.retries[i];
         out.number(static_cast<uint64_t>(retry.kind));
         out.text(retry.name);
         out.text(retry.value);
@@ -84,8 +94,11 @@ Status readStatus(WireReader& in)
     error.message = in.text();
     error.path = in.text();
     error.hint = in.text();
-    error.hint.retries.resize(in.count());
-    for (Retry& retry : error.hint.retries) {
+    const uint64_t retries = in.count();
+    if (retries > kMostRetries)
+        (void)in.fail();
+    for (uint64_t i = 0; i < retries && in.isGood(); ++i) {
+        Retry& retry = error.hint.retries.emplace_back();
         const uint32_t kind = in.number32();
         retry.kind = kind > Retry::Shown ? Retry::Shown : static_cast<Retry::Kind>(kind);
         retry.name = in.text();
