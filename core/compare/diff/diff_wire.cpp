@@ -13,6 +13,13 @@ namespace shardscope {
 
 namespace {
 
+// An entry of a list takes less in a text than in memory, and anybody can have written the text. What belongs
+// to parameters is limited by those of the two checkpoints.
+constexpr uint64_t kMostReasons = 1 << 14; ///< a few for each code
+constexpr uint64_t kMostScalars = 1 << 20;
+constexpr uint64_t kMostCauses = 1 << 10;
+constexpr uint64_t kMostEvidence = 1 << 16; ///< of all causes, besides one line for each tensor of both
+
 template <class Value, class Write>
 void writeList(WireWriter& out, const std::vector<Value>& values, const Write& write)
 {
@@ -98,8 +105,11 @@ public:
     Reader(WireReader& in, const Checkpoint& left, const Checkpoint& right)
         : m_in(in)
     {
-        for (PairedParam& param : pairedParams(left, right))
-            m_params.emplace(param.name, std::move(param));
+        for (PairedParam& param : pairedParams(left, right)) {
+            m_evidenceLeft += 2 * param.states.size();
+            std::string name = param.name;
+            m_params.emplace(std::move(name), Known{std::move(param), false, {}});
+        }
     }
 
     void read(JudgedDiff& out)
@@ -111,40 +121,48 @@ public:
         if (diff.buffers > diff.parameters)
             (void)m_in.fail();
         diff.notCompared = notCompared();
-        diff.params = list<ParamDifference>([this] { return param(); });
-        const uint64_t states = m_in.count();
+        diff.params = list<ParamDifference>(m_params.size(), [this] { return param(); });
+        const uint64_t states = m_in.count(); // each once
         for (uint64_t i = 0; i < states && m_in.isGood(); ++i)
             addRegions(diff.regions);
-        diff.scalarDifferences = list<ScalarDifference>([this] {
+        diff.scalarDifferences = list<ScalarDifference>(kMostScalars, [this] {
             return ScalarDifference{scalar(), scalar()};
         });
-        diff.staleCopiesLeft = texts();
-        diff.staleCopiesRight = texts();
+        diff.staleCopiesLeft = texts(m_params.size());
+        diff.staleCopiesRight = texts(m_params.size());
         out.paddingDiffers = flag();
         out.verdict = word(DiffVerdict::NotComparable);
-        out.causes = list<DiffCause>([this] {
+        out.causes = list<DiffCause>(kMostCauses, [this] {
             DiffCause cause;
             cause.code = m_in.text();
             cause.side = word(DiffSide::Right);
             cause.message = m_in.text();
-            cause.evidence = texts();
+            cause.evidence = texts(m_evidenceLeft);
+            m_evidenceLeft -= cause.evidence.size();
             return cause;
         });
     }
 
 private:
+    struct Known {
+        PairedParam param;
+        bool isRead = false;
+        std::vector<bool> hasRegions; ///< by state; empty: none has
+    };
+
     template <class Value, class Read>
-    std::vector<Value> list(const Read& read)
+    std::vector<Value> list(uint64_t most, const Read& read)
     {
         std::vector<Value> out;
         const uint64_t count = m_in.count();
+        require(count <= most);
         for (uint64_t i = 0; i < count && m_in.isGood(); ++i)
             out.push_back(read());
         return out;
     }
-    std::vector<std::string> texts()
+    std::vector<std::string> texts(uint64_t most)
     {
-        return list<std::string>([this] { return m_in.text(); });
+        return list<std::string>(most, [this] { return m_in.text(); });
     }
     bool flag() { return m_in.number() != 0; }
     template <class Enum>
@@ -162,37 +180,70 @@ private:
             (void)m_in.fail();
     }
 
-    /// One of those that both sides have.
-    PairedState stateOf(const std::vector<PairedState>& known)
+    /// The number of one of those that both sides have; 0 where it is none.
+    size_t stateIn(const std::vector<PairedState>& known)
     {
         const std::string left = m_in.text();
         const std::string right = m_in.text();
         const auto found = std::ranges::find_if(
             known, [&](const PairedState& state) { return state.left == left && state.right == right; });
         require(found != known.end());
-        return m_in.isGood() ? *found : PairedState();
+        return m_in.isGood() ? static_cast<size_t>(found - known.begin()) : 0;
+    }
+    /// Some of these, each once, with what `read` reads about each.
+    template <class Value, class Read>
+    std::vector<Value> someOf(std::vector<PairedState> states, const Read& read)
+    {
+        return list<Value>(states.size(), [&]() -> Value {
+            const size_t at = stateIn(states);
+            if (!m_in.isGood())
+                return {};
+            Value out = read(states[at]);
+            states.erase(states.begin() + static_cast<std::ptrdiff_t>(at));
+            return out;
+        });
+    }
+    /// Some of these, each once.
+    std::vector<std::string> namesOf(std::vector<std::string> names)
+    {
+        return list<std::string>(names.size(), [&] {
+            std::string out = m_in.text();
+            const auto found = std::ranges::find(names, out);
+            require(found != names.end());
+            if (m_in.isGood())
+                names.erase(found);
+            return out;
+        });
     }
     Comparison values(uint64_t elements)
     {
         const auto out = m_in.plain<Comparison>();
         require(out.elements <= elements && out.different <= out.elements && out.beyond <= out.different
             && out.lastBit <= out.different && out.notFinite <= out.different
+            && out.notFiniteLeft <= out.notFinite && out.notFiniteRight <= out.notFinite
+            && out.notFiniteRight >= out.notFinite - out.notFiniteLeft
             && (out.firstDifferent < elements || out.firstDifferent == Comparison::kNone));
         return out;
     }
 
-    /// One of both checkpoints, with what was found to be only on one side.
+    /// One of both checkpoints, once, with what was found to be only on one side.
     PairedParam paired()
     {
-        PairedParam out;
         const auto known = m_params.find(m_in.text());
-        require(known != m_params.end());
-        if (m_in.isGood())
-            out = known->second;
-        const std::vector<PairedState> states = std::move(out.states);
-        out.states = list<PairedState>([&] { return stateOf(states); });
-        out.onlyLeft = texts();
-        out.onlyRight = texts();
+        require(known != m_params.end() && !known->second.isRead);
+        if (!m_in.isGood())
+            return {};
+        known->second.isRead = true;
+        PairedParam out = known->second.param;
+        std::vector<std::string> left = out.onlyLeft;
+        std::vector<std::string> right = out.onlyRight;
+        for (const PairedState& state : out.states) {
+            left.push_back(state.left);
+            right.push_back(state.right);
+        }
+        out.states = someOf<PairedState>(out.states, [](const PairedState& state) { return state; });
+        out.onlyLeft = namesOf(std::move(left));
+        out.onlyRight = namesOf(std::move(right));
         return out;
     }
 
@@ -201,15 +252,12 @@ private:
         ParamDifference out;
         out.param = paired();
         const uint64_t elements = out.param.elements;
-        out.states = list<StateDifference>([&] {
-            StateDifference each;
-            each.state = stateOf(out.param.states);
-            each.values = values(elements);
-            return each;
+        out.states = someOf<StateDifference>(out.param.states, [&](const PairedState& state) {
+            return StateDifference{state, values(elements)};
         });
-        out.partial = list<PartialState>([&] {
+        out.partial = someOf<PartialState>(out.param.states, [&](const PairedState& state) {
             PartialState each;
-            each.state = stateOf(out.param.states);
+            each.state = state;
             each.side = word(DiffSide::Right);
             each.notCompared = m_in.number();
             require(each.notCompared <= elements);
@@ -219,6 +267,7 @@ private:
             out.update = m_in.plain<UpdateDifference>();
         out.staleLeft = m_in.number();
         out.staleRight = m_in.number();
+        require(out.staleLeft <= elements && out.staleRight <= elements);
         out.roundedLeft = flag();
         out.roundedRight = flag();
         return out;
@@ -241,11 +290,18 @@ private:
     void addRegions(DiffRegions& out)
     {
         const auto known = m_params.find(m_in.text());
-        require(known != m_params.end() && known->second.isPaired());
+        require(known != m_params.end() && known->second.param.isPaired());
         if (!m_in.isGood())
             return;
-        const PairedParam& param = known->second;
-        const PairedState state = stateOf(param.states);
+        const PairedParam& param = known->second.param;
+        const size_t at = stateIn(param.states);
+        std::vector<bool>& has = known->second.hasRegions;
+        has.resize(param.states.size());
+        require(m_in.isGood() && !has[at]);
+        if (!m_in.isGood())
+            return;
+        has[at] = true;
+        const PairedState& state = param.states[at];
         StateRegions regions{param.left, param.right, 0, runs(param.elements), {}};
         for (ElementRuns& lacking : regions.lacking)
             lacking = runs(param.elements);
@@ -270,7 +326,7 @@ private:
         NotCompared out;
         for (uint64_t* count : {&out.parameters, &out.ofOneSide, &out.tensors, &out.elements})
             *count = m_in.number();
-        out.why = list<NotComparedWhy>([this] {
+        out.why = list<NotComparedWhy>(kMostReasons, [this] {
             NotComparedWhy why;
             why.code = m_in.text();
             why.side = word(DiffSide::Right);
@@ -282,7 +338,8 @@ private:
     }
 
     WireReader& m_in;
-    std::unordered_map<std::string, PairedParam> m_params;
+    std::unordered_map<std::string, Known> m_params;
+    uint64_t m_evidenceLeft = kMostEvidence;
 };
 
 } // namespace
