@@ -63,6 +63,9 @@ public:
             Status done = learn(depth);
             if (done)
                 done = look(depth);
+            // What the last reads and diagnoses say may be that a read was given up.
+            if (const Status polled = m_context.job.poll(); !polled)
+                done = polled;
             TierFacts& tier = m_out.tiers[static_cast<size_t>(depth)];
             tier.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             // Stopped before the folders are known: there is no result.
@@ -131,7 +134,9 @@ private:
         Workers workers(m_options.jobs);
         workers.shared = m_options.shared;
         SHARDSCOPE_TRY(
-            m_context.bytes, readByteFacts(m_context.files, m_context.checkpoint, workers, m_context.job));
+            auto bytes, readByteFacts(m_context.files, m_context.checkpoint, workers, m_context.job));
+        SHARDSCOPE_CHECK(m_context.job.poll());
+        m_context.bytes = std::move(bytes);
         std::vector<Finding> found = findingsOf(*m_context.checkpoint, m_context.bytes->scan);
         std::erase_if(found, [&](const Finding& finding) { // a file that did not open cannot be read either
             return finding.code == code::kFileUnreadable
@@ -235,6 +240,7 @@ private:
             return {};
         }
         auto opened = open(OpenDepth::Full);
+        SHARDSCOPE_CHECK(m_context.job.poll());
         if (opened) {
             setCheckpoint(opened->checkpoint);
             return {};
@@ -283,10 +289,11 @@ private:
             && std::none_of(m_options.skip.begin(), m_options.skip.end(), names);
     }
 
-    /// Thread-safe. Readers report findings again that the names in the folder already showed.
+    /// Thread-safe. Readers report findings again that the names in the folder already showed. After a stop,
+    /// drops them: they may be about reads that were given up.
     void take(const std::vector<Finding>& findings)
     {
-        if (findings.empty())
+        if (findings.empty() || m_context.job.cancelled())
             return;
         const std::lock_guard lock(m_mutex);
         dropOfHeaders(findings);

@@ -8,7 +8,6 @@
 #include "ui/jobs/free_later.h"
 #include "ui/session/far_answers.h"
 
-#include <algorithm>
 #include <chrono>
 
 namespace shardscope::ui {
@@ -58,8 +57,7 @@ void CheckRun::start(CheckPlace place, CheckChoice choice, CheckpointPtr opened)
             options.open = place.open;
             options.opened = opened;
             auto result = examineAnywhere(files, place, options, job, [&](const DoctorFinding& made) {
-                if (!job.cancelled()) // else it may be about a read that was given up
-                    deliver({{}, made, {}});
+                deliver({{}, made, {}});
             });
             deliver({{}, {}, std::move(result)});
         },
@@ -82,23 +80,12 @@ void CheckRun::receive(Stage stage)
         finish(std::move(*stage.result));
 }
 
-/// Whether it was found before a stop.
-bool CheckRun::isKnown(const DoctorFinding& made) const
-{
-    return std::ranges::any_of(m_findings, [&](const DoctorFinding& known) {
-        return known.finding.code == made.finding.code && known.finding.where == made.finding.where
-            && known.finding.message == made.finding.message;
-    });
-}
-
 void CheckRun::finish(Result<CheckResult> result)
 {
     m_running = false;
     m_pause.stop();
     if (result) {
         result->checkpoint = freedOnWorker(std::move(result->checkpoint));
-        if (m_stop.stop_requested())
-            std::erase_if(result->findings, [&](const DoctorFinding& made) { return !isKnown(made); });
         m_findings = result->findings;
         m_finishedAt = QTime::currentTime();
         m_result = std::make_shared<const CheckResult>(std::move(*result));

@@ -83,7 +83,6 @@ private:
     };
     void receive(Stage stage);
     void finish(Result<CheckResult> result);
-    [[nodiscard]] bool isKnown(const DoctorFinding& made) const;
 
     io::FileSystem& m_files;
     bool m_running = false;
