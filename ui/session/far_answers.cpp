@@ -159,10 +159,17 @@ Place placeHere(const Place& place, const std::string& host)
     return text.starts_with('/') ? Place::parsed(far::farPath(host, text).native()) : place;
 }
 
-/// The findings of the other end, which has read every byte; what was seen from here, as it was seen.
-void takeFound(
-    std::vector<DoctorFinding> found, const std::string& host, CheckResult& seen, const FindingWatch& watch)
+void sortBySeverity(std::vector<DoctorFinding>& findings)
 {
+    std::ranges::stable_sort(
+        findings, std::ranges::greater(), [](const DoctorFinding& made) { return made.finding.severity; });
+}
+
+/// The findings of the other end, which has read every byte; what was seen from here, as it was seen. Where
+/// it was stopped, it may not have come to all that was seen from here.
+void takeFound(CheckResult there, const std::string& host, CheckResult& seen, const FindingWatch& watch)
+{
+    std::vector<DoctorFinding> found = std::move(there.findings);
     std::map<Key, DoctorFinding*> known;
     for (DoctorFinding& made : seen.findings)
         known.emplace(keyOf(made.finding), &made);
@@ -170,10 +177,19 @@ void takeFound(
         made.finding.where = placeHere(made.finding.where, host);
         const auto same = known.find(keyOf(made.finding));
         made.seenIn = CheckDepth::Bytes;
-        if (same != known.end())
+        if (same != known.end()) {
             made = *same->second;
-        else if (watch)
+            known.erase(same);
+        } else if (watch) {
             watch(made);
+        }
+    }
+    if (there.stopped) {
+        for (const DoctorFinding& made : seen.findings) {
+            if (known.contains(keyOf(made.finding)))
+                found.push_back(made);
+        }
+        sortBySeverity(found);
     }
     seen.findings = std::move(found);
 }
@@ -217,8 +233,7 @@ void keepUnfinished(const CheckResult& seen, CheckResult& found)
         if (made.finding.code == code::kModelStatesMissing && std::ranges::none_of(found.findings, isSame))
             found.findings.push_back(made);
     }
-    std::ranges::stable_sort(found.findings, std::ranges::greater(),
-        [](const DoctorFinding& made) { return made.finding.severity; });
+    sortBySeverity(found.findings);
 }
 
 } // namespace
@@ -257,12 +272,12 @@ Result<CheckResult> examineAnywhere(io::FileSystem& files, const CheckPlace& pla
     SHARDSCOPE_CHECK(requireUnchanged(files, *result.checkpoint));
     if (wasChosen(place, result.tag, result.folder))
         keepUnfinished(result, *found);
-    takeFound(std::move(found->findings), host, result, watch);
     result.tiers[static_cast<size_t>(CheckDepth::Bytes)]
         = found->tiers[static_cast<size_t>(CheckDepth::Bytes)];
     result.depth = found->depth;
     result.bytesNotRead = found->bytesNotRead;
     result.stopped = found->stopped;
+    takeFound(std::move(*found), host, result, watch);
     return result;
 }
 
@@ -327,9 +342,13 @@ Status statisticsThere(const CheckpointThere& of, const std::vector<TensorAsked>
 Result<TensorStatistics> exactStatisticsThere(
     const CheckpointThere& of, const TensorAsked& tensor, JobContext& job)
 {
+    constexpr size_t kLimit = size_t{4} << 20U; // a histogram of every bin has less than 1 MiB
     SHARDSCOPE_TRY(const std::string found,
-        answerAbout({of}, {.host = {}, .words = statsWords(of, {&tensor, 1}), .isRaw = true}, job));
+        answerAbout(
+            {of}, {.host = {}, .words = statsWords(of, {&tensor, 1}), .isRaw = true, .limit = kLimit}, job));
     SHARDSCOPE_TRY(std::vector<TensorStatistics> out, statisticsFromWire(of.checkpoint, {tensor}, found));
+    if (!out.front().exact)
+        return fail(ErrorCode::Hostile, "the other host does not answer what it was asked");
     if (out.front().unreadable)
         out.front().unreadable = far::ofHost(*out.front().unreadable, hostOf(of.place));
     return std::move(out.front());
@@ -342,6 +361,29 @@ bool canCompareThere(const CheckPlace& left, const CompareWish& wish)
     return !host.empty() && hostOf({wish.other, {}}) == host
         && (wish.patternsFile.empty() || (patterns && patterns->host == host));
 }
+
+namespace {
+
+/// What a comparison of these takes at most, with room to spare: some dozens of MiB for the regions, causes
+/// and scalars, and what each tensor has in the lists of states and regions.
+size_t mostOfComparison(const DiffPair& pair)
+{
+    constexpr size_t kOfAll = size_t{96} << 20U;
+    constexpr size_t kOfTensor = 160; // numbers; of both sides together
+    constexpr size_t kMost = size_t{1} << 30U;
+    size_t out = kOfAll;
+    for (const Checkpoint* checkpoint : {pair.left.get(), pair.right.get()}) {
+        for (const TensorAsked& tensor : allTensors(*checkpoint)) {
+            const size_t name = checkpoint->params[index(tensor.param)].name.size();
+            out += std::min(kMost, kOfTensor + name + 4 * tensor.state.size());
+            if (out >= kMost)
+                return kMost;
+        }
+    }
+    return out;
+}
+
+} // namespace
 
 Result<JudgedDiff> compareThere(io::FileSystem& files, const PlacedCheckpoint& left, const DiffPair& pair,
     const CompareWish& wish, JobContext& job)
@@ -366,7 +408,7 @@ Result<JudgedDiff> compareThere(io::FileSystem& files, const PlacedCheckpoint& l
     words.push_back(thereOf(wish.other.native()));
     SHARDSCOPE_TRY(const std::string found,
         answerAbout({{files, left.place, *pair.left}, {files, with, *pair.right}},
-            {.host = {}, .words = std::move(words), .isRaw = true}, job));
+            {.host = {}, .words = std::move(words), .isRaw = true, .limit = mostOfComparison(pair)}, job));
     SHARDSCOPE_TRY(JudgedDiff judged, judgedFromWire(pair, found));
     for (NotComparedWhy& why : judged.diff.notCompared.why)
         why.where = placeHere(why.where, hostOf(left.place));

@@ -275,7 +275,9 @@ Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request
         current = {};
         return {};
     };
-    return parallelInOrder<FoundStatistics>({items.size(), workers.jobs, workers.shared}, job, find, add);
+    SHARDSCOPE_CHECK(
+        parallelInOrder<FoundStatistics>({items.size(), workers.jobs, workers.shared}, job, find, add));
+    return job.poll(); // a read of the last ones may have been given up
 }
 
 void write(WireWriter& out, const FoundStatistics& found)
@@ -349,7 +351,8 @@ Result<std::vector<TensorStatistics>> statisticsFromWire(
         const Statistics& counts = found.statistics;
         isOfThese = counts.elements <= tensor.elements && found.missing <= tensor.elements
             && counts.zeros <= counts.elements && counts.nans <= counts.elements
-            && counts.infinities <= counts.elements - counts.nans;
+            && counts.infinities <= counts.elements - counts.nans
+            && (!tensor.exact || counts.elements == tensor.elements - found.missing);
         tensor.found = counts;
         tensor.histogram = std::move(found.histogram);
         tensor.missing = found.missing;
