@@ -119,13 +119,15 @@ public:
     }
 
     [[nodiscard]] bool anyRead() const { return m_anyRead; }
+    /// A stop before all others.
     [[nodiscard]] const std::optional<Error>& firstError() const { return m_firstError; }
 
 private:
     void lose(const Piece& piece, const Error& error)
     {
         m_missing.emplace_back(piece.begin, piece.end);
-        if (!m_firstError)
+        const bool isStop = error.code == ErrorCode::Cancelled; // then what is missing was given up
+        if (!m_firstError || (isStop && m_firstError->code != ErrorCode::Cancelled))
             m_firstError = error;
     }
 

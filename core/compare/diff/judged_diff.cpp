@@ -19,6 +19,7 @@ Result<JudgedDiff> judgeDiff(
     }
     SHARDSCOPE_TRY(out.causes, explainDiff(files, *out.left, *out.right, out.diff, job));
     out.verdict = verdictOf(out.diff, out.paddingDiffers);
+    SHARDSCOPE_CHECK(job.poll()); // a read of the last elements may have been given up
     return out;
 }
 

@@ -214,6 +214,7 @@ Result<TagHealth> readHealth(io::FileSystem& files, const Checkpoint& checkpoint
     bool isWhole = std::ranges::all_of(out.layers, [](const HealthRow& row) { return row.missing() == 0; });
     SHARDSCOPE_TRY(out.ranks, sampleRanks(files, checkpoint, job, isWhole));
     out.oddRanks = oddRanksOf(checkpoint);
+    SHARDSCOPE_CHECK(job.poll()); // a read of the last ones may have been given up
     if (isWhole) // what could not be read now may be readable next time
         cache.keep(checkpoint, exact, out);
     return out;
