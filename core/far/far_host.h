@@ -70,7 +70,8 @@ public:
     FarHost& operator=(const FarHost&) = delete;
 
     [[nodiscard]] const std::string& name() const { return m_name; }
-    /// The stop of the calling thread's job (current_stop.h) ends it, too, but not a question about jobs.
+    /// The stop of the calling thread's job (current_stop.h) ends it, too, but not a question about jobs once
+    /// there is a connection: one that is being made ends with it.
     ///
     /// Errors of FarLine::start(); Unreadable when the connection is lost; those that the other end gives,
     /// with their paths as paths of this host; Hostile if what it sends is no answer; Cancelled.

@@ -66,12 +66,29 @@ constexpr std::string_view kScript
       R"sh(m ready; exec "$p" serve --allow-jobs; )sh"
       R"sh(fi; rm -f "$t"; m failed)sh";
 
+/// The bytes of a control character, or of one that turns the direction of text, at the begin of valid UTF-8;
+/// 0: it is another one.
+size_t controlBytes(std::string_view text)
+{
+    const auto byte = [&](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+    if (byte(0) < 0x20 || byte(0) == 0x7f)
+        return 1;
+    if (byte(0) == 0xc2 && byte(1) < 0xa0)
+        return 2;
+    const bool turns = byte(0) == 0xe2
+        && ((byte(1) == 0x80 && (byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xaa && byte(2) <= 0xae)))
+            || (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9));
+    return turns ? 3 : 0;
+}
+
 /// A stranger's words in one line, for a sentence of ours.
 std::string plainText(std::string_view text)
 {
     std::string out = toValidUtf8(text);
-    for (char& c : out)
-        c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    for (size_t at = 0; at < out.size(); ++at) {
+        if (const size_t bytes = controlBytes(std::string_view(out).substr(at)); bytes > 0)
+            out.replace(at, bytes, 1, ' ');
+    }
     while (!out.empty() && out.back() == ' ')
         out.pop_back();
     return out;
@@ -157,7 +174,7 @@ Absent absentOf(std::string_view line)
         word = line.substr(0, end);
         line.remove_prefix(std::min(end + 1, line.size()));
     }
-    return {words[0], words[1], std::string(line)};
+    return {plainText(words[0]), plainText(words[1]), plainText(line)};
 }
 
 std::string byHand(const std::string& machine)
@@ -270,7 +287,7 @@ Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk)
         SHARDSCOPE_CHECK(pollStops(settings));
         if (!mayAsk && steady_clock::now() > until)
             return fail(ErrorCode::Unreadable, "the host does not answer", m_host);
-        std::string asks = mayAsk && settings.asks ? plainText(askedBySsh(m_process)).substr(0, kPromptLimit)
+        std::string asks = mayAsk && settings.asks ? plainText(askedBySsh(m_process).substr(0, kPromptLimit))
                                                    : std::string();
         if (asks != asked)
             settings.asks(asked = std::move(asks));
@@ -283,8 +300,8 @@ Status FarLine::install(const std::string& machine, const FarSettings& settings)
 {
     const Absent there = absentOf(machine);
     const std::string version(buildInfo().version);
-    const std::string lacks = there.version.empty() ? "has no `shardscope`"
-                                                    : "has another `shardscope`: " + plainText(there.version);
+    const std::string lacks
+        = there.version.empty() ? "has no `shardscope`" : "has another `shardscope`: " + there.version;
     if (!settings.mayInstall)
         return fail(ErrorCode::Unsupported,
             "the host " + lacks + ", and this program may not be copied there", m_host,
@@ -292,8 +309,8 @@ Status FarLine::install(const std::string& machine, const FarSettings& settings)
     if (there.system != "Linux" || there.machine != ownMachine())
         return fail(ErrorCode::Unsupported,
             "the host " + lacks + ", and this program is for Linux on " + std::string(ownMachine())
-                + ", not for " + plainText(there.system) + " on " + plainText(there.machine),
-            m_host, byHand(plainText(there.machine)));
+                + ", not for " + there.system + " on " + there.machine,
+            m_host, byHand(there.machine));
     const auto program = OwnProgram::find();
     if (!program)
         return fail(ErrorCode::Unsupported,

@@ -32,9 +32,10 @@ public:
     /// libraries or one that does not lies beside it, into a folder of the user's cache that is named after
     /// the version; then starts it.
     ///
-    /// Waits for as long as ssh may ask somebody for a password, else a minute; a stop of the settings or of
-    /// the calling thread's job (current_stop.h) ends it. Unreadable if ssh fails, with
-    /// its words; Unsupported where this program does not run there, or may not be copied; Cancelled.
+    /// Waits for as long as ssh may ask somebody for a password, else a minute. Errors: Unreadable if ssh
+    /// fails, with its words, or the host does not answer; Unsupported where this program does not run there,
+    /// or may not be copied; Cancelled by a stop of the settings or of the calling thread's job
+    /// (current_stop.h).
     static Result<FarLine> start(const std::string& host, const FarSettings& settings);
 
     FarLine() = default;

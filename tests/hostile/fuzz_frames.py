@@ -31,8 +31,8 @@ from fuzz import EXIT_CODES, SAMPLES, trace
 
 SERVER_EXIT_CODES = {0, 3}
 SAMPLE_NAMES = ["zero2-w2", "zero3-w4", "bf16opt-w2"]
-HEADER_WORDS = ["", "done", "data", "file", "error", "progress", "message", "alive", "hello", "answer", "job", "open",
-                "plan", "emit", "combine", "elements", "files", "close", "cancel", "\x00", "é" * 300]
+HEADER_WORDS = ["", "done", "data", "file", "error", "progress", "message", "alive", "hello", "answer", "raw", "job",
+                "open", "plan", "emit", "combine", "elements", "files", "close", "cancel", "\x00", "é" * 300]
 NUMBERS = [-1, 0, 1, 2, 255, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**64 - 1, 2**64, 1e300, -0.5]
 
 COMMANDS = [line.split() for line in """
@@ -114,14 +114,16 @@ def damage_bytes(data, chosen):
         at = chosen.randrange(len(data) + 1)
         kind = chosen.random()
         if kind < 0.5 and at < len(data):
-            data[at] = chosen.choice([0, 1, 0x7F, 0x80, 0xFF, chosen.randrange(256), data[at] ^ (1 << chosen.randrange(8))])
+            flipped = data[at] ^ (1 << chosen.randrange(8))
+            data[at] = chosen.choice([0, 1, 0x7F, 0x80, 0xFF, chosen.randrange(256), flipped])
         elif kind < 0.65:
             data[at:at] = bytes(chosen.randrange(256) for _ in range(chosen.choice([1, 8, 100])))
         elif kind < 0.8:
             del data[at:at + chosen.choice([1, 8, 1000])]
         elif kind < 0.9 and len(data) >= 8:
             at = min(at, len(data) - 8)
-            data[at:at + 8] = struct.pack("<Q", chosen.choice([n for n in NUMBERS if isinstance(n, int) and 0 <= n < 2**64]))
+            sizes = [n for n in NUMBERS if isinstance(n, int) and 0 <= n < 2**64]
+            data[at:at + 8] = struct.pack("<Q", chosen.choice(sizes))
         else:
             del data[at:]
     return bytes(data)
@@ -277,6 +279,9 @@ class Requests:
             ({"ask": "alive", "pack": True}, b""),
             ({"ask": "close", "of": 6}, b""),
             ({"ask": "cancel", "of": 1}, b""),
+            ({"ask": "raw"}, words(b"diff", place, place)),
+            ({"ask": "raw"}, words(b"stats", place)),
+            ({"ask": "job", "host": "node"}, words(b"jobs")),
         ]
         return [(json.dumps({"id": index + 1, **header}).encode(), payload)
                 for index, (header, payload) in enumerate(asked)]
