@@ -74,9 +74,9 @@ public:
 using Environment = std::function<std::string(std::string_view name)>;
 
 /// The store that the environment and the files of the AWS tools name. `stop` ends every wait for it, and the
-/// stop of a job (current_stop.h) its own. Keys that are refused are read
-/// again from `files`, which must live longer. Errors are those of storeSettings(); Unsupported where this
-/// program was built without libcurl, is static, or the system has no libcurl.
+/// stop of a job (current_stop.h) the waits of its threads. Keys that are refused are read again from
+/// `files`, which must live longer. Errors are those of storeSettings(); Unsupported where this program was
+/// built without libcurl, is static, or the system has no libcurl.
 Result<std::shared_ptr<ObjectStore>> openObjectStore(
     io::FileSystem& files, const Environment& environment, std::stop_token stop);
 

@@ -39,9 +39,9 @@ class HttpClient
 public:
     virtual ~HttpClient() = default;
     /// One answer for each. Answers 429 and 5xx and broken connections are tried again, three times with
-    /// growing pauses; 30 s with less than 1 KiB a second, or 30 s and more than the answer takes at 16 KiB
-    /// a second, end a question as Unreadable, a stop as Cancelled: that of the
-    /// settings, or of the job of the calling thread (current_stop.h).
+    /// growing pauses. A question ends as Unreadable after 30 s with less than 1 KiB a second, or when it
+    /// takes 30 s more than the answer does at 16 KiB a second; as Cancelled by a stop of the settings or of
+    /// the calling thread's job (current_stop.h).
     virtual std::vector<HttpAnswer> ask(std::span<const HttpRequest> requests) = 0;
     [[nodiscard]] virtual StoreTraffic traffic() const = 0;
 };
