@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/examine.h"
 
+#include "core/base/current_stop.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 #include "core/checkpoint/open/open_listed.h"
@@ -431,6 +432,7 @@ Result<CheckResult> examine(io::FileSystem& files, const io::Path& path, const C
     std::vector<io::Path> places = options.open.roots;
     places.push_back(path);
     const io::OutageWatch outages(std::move(places));
+    const StopScope scope(job.stopToken());
     return outages.judged(Examination(files, path, options, job, watch).run());
 }
 

@@ -115,7 +115,7 @@ class TestFarValues : public QObject
     Q_OBJECT
 private Q_SLOTS:
     void checksEveryByteThere();
-    void keepsWhatItKnewWhenTheCheckIsStopped();
+    void stopsACheckThere();
     void fingerprintsThere();
     void verifiesThere();
     void readsAllValuesThere();
@@ -172,19 +172,22 @@ void TestFarValues::checksEveryByteThere()
     QVERIFY(asked + bytesOf(*fixture.checkpoint()) / 2 < pulled);
 }
 
-void TestFarValues::keepsWhatItKnewWhenTheCheckIsStopped()
+/// While the host says nothing.
+void TestFarValues::stopsACheckThere()
 {
     FarWindow fixture;
     QVERIFY(fixture.open(u"halted:~/runs/llama"_s));
+    const uint64_t before = far::farHost("halted").traffic().questions;
+    fixture.signalLines(SIGSTOP);
     CheckRun run(allFiles());
     run.start(fixture.window().session().place(), {CheckDepth::Bytes});
-    QVERIFY(QTest::qWaitFor([&] { return far::farHost("halted").traffic().questions > 0; }, kPatience));
-    fixture.signalLines(SIGSTOP);
-    QTest::qWait(300);
+    QVERIFY(QTest::qWaitFor([&] { return far::farHost("halted").traffic().questions > before; }, kPatience));
+    QVERIFY(run.isRunning());
     run.stop();
-    fixture.signalLines(SIGCONT);
     QVERIFY(QTest::qWaitFor([&] { return !run.isRunning(); }, kPatience));
+    fixture.signalLines(SIGCONT);
     QVERIFY(!run.error());
+    QVERIFY(!run.result() || run.result()->stopped);
 }
 
 void TestFarValues::fingerprintsThere()
