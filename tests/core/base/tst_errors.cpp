@@ -56,3 +56,19 @@ TEST_CASE("another process gets the words of a hint and the changes to the comma
     CHECK((read.retries[0].kind == Retry::Omit && read.retries[0].name == "--ep"));
     CHECK((read.retries[1].kind == Retry::Add && read.retries[1].value == "step 6"));
 }
+
+TEST_CASE("an error with more changes to the command than one has is refused")
+{
+    WireWriter out;
+    out.number(0);
+    out.number(static_cast<uint64_t>(ErrorCode::Usage));
+    for (int i = 0; i < 3; ++i)
+        out.text("");
+    out.number(1 << 20);
+    const std::string bytes = out.take() + std::string(3 << 20, '\0');
+    WireReader in(bytes);
+    const Status status = readStatus(in);
+    CHECK_FALSE(in.isGood());
+    REQUIRE_FALSE(status);
+    CHECK(status.error().hint.retries.empty());
+}

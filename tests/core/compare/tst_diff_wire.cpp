@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -38,6 +40,33 @@ JudgedDiff judgedOf(const DiffPair& pair)
     REQUIRE(out);
     return std::move(*out);
 }
+
+/// A comparison that somebody changes before it is sent.
+class Changes
+{
+public:
+    using Change = std::function<void(JudgedDiff& all, ParamDifference& param)>;
+
+    [[nodiscard]] bool isHostile(const std::string& text) const
+    {
+        const auto read = judgedFromWire(m_pair, text);
+        return !read && read.error().code == ErrorCode::Hostile;
+    }
+    /// `param` is one with states that differ.
+    [[nodiscard]] bool isHostileWith(const Change& change) const
+    {
+        JudgedDiff changed = m_judged;
+        const auto param = std::ranges::find_if(
+            changed.diff.params, [](const ParamDifference& each) { return !each.states.empty(); });
+        REQUIRE(param != changed.diff.params.end());
+        change(changed, *param);
+        return isHostile(wireText(changed));
+    }
+
+private:
+    DiffPair m_pair{sample("zero3-w4"), sample("zero2-w2"), nullptr};
+    JudgedDiff m_judged = judgedOf(m_pair);
+};
 
 } // namespace
 
@@ -95,6 +124,73 @@ TEST_CASE("a comparison of other checkpoints, or one that is cut or changed, is 
     }
 }
 
+TEST_CASE("a comparison with longer lists than there can be is refused")
+{
+    const Changes changes;
+    for (size_t before = 9; before < 18; ++before) { // the lists, and the words between them
+        CAPTURE(before);
+        WireWriter count;
+        count.number(uint64_t{1} << 21);
+        CHECK(
+            changes.isHostile(std::string(before, '\0') + count.take() + std::string(size_t{1} << 22, '\0')));
+    }
+    CHECK_FALSE(changes.isHostileWith([](JudgedDiff&, ParamDifference&) {}));
+    CHECK(changes.isHostileWith([](JudgedDiff& all, ParamDifference&) { all.causes.resize(5000); }));
+    CHECK(changes.isHostileWith([](JudgedDiff& all, ParamDifference&) {
+        all.causes.resize(1);
+        all.causes.front().evidence.resize(1 << 18);
+    }));
+    CHECK(changes.isHostileWith(
+        [](JudgedDiff& all, ParamDifference&) { all.diff.notCompared.why.resize(1 << 16); }));
+    CHECK(changes.isHostileWith(
+        [](JudgedDiff&, ParamDifference& param) { param.param.onlyRight = {"unknown"}; }));
+}
+
+TEST_CASE("a comparison that has anything twice is refused")
+{
+    const Changes changes;
+    CHECK(changes.isHostileWith([](JudgedDiff& all, ParamDifference& param) {
+        const ParamDifference again = param;
+        all.diff.params.push_back(again);
+    }));
+    CHECK(changes.isHostileWith([](JudgedDiff&, ParamDifference& param) {
+        const StateDifference again = param.states.front();
+        param.states.push_back(again);
+    }));
+    CHECK(changes.isHostileWith([](JudgedDiff&, ParamDifference& param) {
+        const PairedState again = param.param.states.front();
+        param.param.states.push_back(again);
+    }));
+    const auto lack = [](ParamDifference& param, size_t count) {
+        param.partial.assign(count, PartialState{param.states.front().state, DiffSide::Left, 1});
+    };
+    CHECK_FALSE(changes.isHostileWith([&](JudgedDiff&, ParamDifference& param) { lack(param, 1); }));
+    CHECK(changes.isHostileWith([&](JudgedDiff&, ParamDifference& param) { lack(param, 2); }));
+    CHECK(changes.isHostileWith([](JudgedDiff&, ParamDifference& param) {
+        param.param.onlyLeft.assign(2, param.states.front().state.left);
+    }));
+    CHECK(changes.isHostileWith([](JudgedDiff& all, ParamDifference&) {
+        REQUIRE(!all.diff.regions.states().empty());
+        const StateRegions again = all.diff.regions.states().front();
+        all.diff.regions.add(
+            again, {all.diff.regions.stateName(again, 0), all.diff.regions.stateName(again, 1)});
+    }));
+}
+
+TEST_CASE("a comparison whose counts of NaN do not fit one another is refused")
+{
+    const Changes changes;
+    CHECK(changes.isHostileWith([](JudgedDiff&, ParamDifference& param) {
+        Comparison& values = param.states.front().values;
+        values.notFiniteLeft = values.notFinite + 1;
+    }));
+    CHECK(changes.isHostileWith([](JudgedDiff&, ParamDifference& param) {
+        Comparison& values = param.states.front().values;
+        values.notFinite = 1;
+        values.notFiniteLeft = values.notFiniteRight = 0;
+    }));
+}
+
 TEST_CASE("statistics are the same in another process, and those of other tensors are refused")
 {
     const CheckpointPtr checkpoint = sample("zero3-w4");
@@ -121,6 +217,12 @@ TEST_CASE("statistics are the same in another process, and those of other tensor
     CHECK(isHostile(others, text));
     others.pop_back();
     CHECK(isHostile(others, text));
+    std::vector<TensorStatistics> lacking = made;
+    lacking.front().missing = 1; // besides all elements
+    CHECK(isHostile(tensors, wireText(*checkpoint, lacking)));
+    lacking.front().found.elements -= 1;
+    lacking.front().missing = 0;
+    CHECK(isHostile(tensors, wireText(*checkpoint, lacking)));
     for (size_t bytes = 0; bytes < text.size(); bytes += 1 + text.size() / 997)
         CHECK(isHostile(tensors, text.substr(0, bytes)));
     std::mt19937 random(11);
