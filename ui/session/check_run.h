@@ -93,7 +93,7 @@ private:
     std::shared_ptr<const CheckResult> m_result;
     QTime m_finishedAt;
     std::optional<Error> m_error;
-    std::stop_source m_stop; ///< stops only the check; its later findings are still accepted
+    std::stop_source m_stop; ///< stops only the check; what it had found is still accepted
     QTimer m_pause; ///< findings come in bursts
     LatestOnly m_worker{WorkLength::Long};
 };

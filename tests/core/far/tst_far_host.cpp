@@ -2,6 +2,7 @@
 // A connection whose other end is a script: what is asked of it ends, whatever it does.
 #include "core/base/build_info.h"
 #include "core/base/current_stop.h"
+#include "core/base/text.h"
 #include "core/far/far_files.h"
 #include "core/far/far_host.h"
 #include "core/io/outage_watch.h"
@@ -51,7 +52,7 @@ private:
 class AskingHost
 {
 public:
-    AskingHost()
+    explicit AskingHost(const std::string& prompt = "ada@$1's password:")
     {
         const std::string folder = m_folder.path().string();
         const std::string hello = R"({"id":0,"reply":"hello","protocol":1,"version":")"
@@ -61,7 +62,7 @@ public:
             "#!/bin/sh\necho $$ > '" + folder + "/asking'\nwhile [ ! -e '" + folder
                 + "/answer' ]; do sleep 0.05; done\n");
         spill(m_folder / "ssh",
-            "#!/bin/sh\n\"$SSH_ASKPASS\" \"ada@$1's password:\" || exit 255\ncat '" + folder
+            "#!/bin/sh\n\"$SSH_ASKPASS\" \"" + prompt + "\" || exit 255\ncat '" + folder
                 + "/hello'\nexec sleep 60\n");
         for (const char* program : {"ask", "ssh"})
             std::filesystem::permissions(m_folder / program, std::filesystem::perms::owner_all);
@@ -178,6 +179,29 @@ TEST_CASE("what ssh asks a person for is known, and a job that waits for it can 
     CHECK(secondsOf([&] { second.join(); }) < 10);
     CHECK((!other && other.error().code == ErrorCode::Cancelled));
     CHECK(far::farHost("asking").condition().state == far::FarCondition::State::Unused);
+}
+
+TEST_CASE("what a host has ssh ask cannot control a terminal, and is cut as text")
+{
+    std::string prompt = "no\xc2\x9b" // a control sequence in one character
+                         "31m way\xe2\x80\xaex"; // from right to left
+    for (int i = 0; i < 400; ++i)
+        prompt += "\xc3\xa9";
+    const AskingHost host(prompt);
+    std::stop_source stop;
+    std::jthread waiting([&] {
+        const StopScope scope(stop.get_token());
+        (void)far::farAndOwnFiles().stat("misled:/x");
+    });
+    std::string asked;
+    CHECK(comesTrue([&] {
+        asked = far::farHost("misled").condition().asks;
+        return !asked.empty();
+    }));
+    stop.request_stop();
+    CHECK(asked.starts_with("ssh asks: no 31m way x\xc3\xa9"));
+    CHECK(isValidUtf8(asked));
+    CHECK((asked.size() > 200 && asked.size() < 310));
 }
 
 TEST_CASE("a connection that waits for a person can be given up for all, and made again")
