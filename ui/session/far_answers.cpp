@@ -24,6 +24,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -177,16 +178,17 @@ void takeFound(CheckResult there, const std::string& host, CheckResult& seen, co
         made.finding.where = placeHere(made.finding.where, host);
         const auto same = known.find(keyOf(made.finding));
         made.seenIn = CheckDepth::Bytes;
-        if (same != known.end()) {
+        if (same != known.end())
             made = *same->second;
-            known.erase(same);
-        } else if (watch) {
+        else if (watch)
             watch(made);
-        }
     }
     if (there.stopped) {
+        std::set<Key> said;
+        for (const DoctorFinding& made : found)
+            said.insert(keyOf(made.finding));
         for (const DoctorFinding& made : seen.findings) {
-            if (known.contains(keyOf(made.finding)))
+            if (!said.contains(keyOf(made.finding)))
                 found.push_back(made);
         }
         sortBySeverity(found);
