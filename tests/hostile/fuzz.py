@@ -188,40 +188,47 @@ class Fuzzer:
         return None
 
 
-def _arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def common_arguments(description):
+    """The parser of a fuzzer, with the options that all have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shardscope", type=Path, required=True, help="the built command-line program")
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, help="of the first case; the next has the next number (default: the time)")
     parser.add_argument("--repeat", type=int, metavar="SEED", help="run this one case")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="with --repeat: leave the damaged copy there")
     parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="time of one run (default 60)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    return parser.parse_args()
+    return parser
+
+
+def run_cases(case, arguments):
+    """Calls case(seed), which gives None or what was wrong, as the options ask. The exit status."""
+    if arguments.repeat is not None:
+        wrong = case(arguments.repeat)
+        print(wrong or "nothing wrong")
+        return 1 if wrong else 0
+    seed = int(time.time()) * 1000 if arguments.seed is None else arguments.seed
+    print(f"first seed {seed}", flush=True)
+    end = time.monotonic() + arguments.minutes * 60
+    count, failures = 0, 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        while time.monotonic() < end:
+            batch = range(seed + count, seed + count + 20)
+            for wrong in pool.map(case, batch):
+                if wrong:
+                    failures += 1
+                    print(wrong, flush=True)
+            count += len(batch)
+    print(f"{count} cases, {failures} failures")
+    return 1 if failures else 0
 
 
 def main():
-    arguments = _arguments()
+    parser = common_arguments(__doc__)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="with --repeat: leave the damaged copy there")
+    arguments = parser.parse_args()
     fuzzer = Fuzzer(arguments.shardscope.resolve(), arguments.limit, arguments.keep)
     try:
-        if arguments.repeat is not None:
-            wrong = fuzzer.case(arguments.repeat)
-            print(wrong or "nothing wrong")
-            return 1 if wrong else 0
-        seed = int(time.time()) * 1000 if arguments.seed is None else arguments.seed
-        print(f"first seed {seed}", flush=True)
-        end = time.monotonic() + arguments.minutes * 60
-        count, failures = 0, 0
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            while time.monotonic() < end:
-                batch = range(seed + count, seed + count + 50)
-                for wrong in pool.map(fuzzer.case, batch):
-                    if wrong:
-                        failures += 1
-                        print(wrong, flush=True)
-                count += len(batch)
-        print(f"{count} cases, {failures} failures")
-        return 1 if failures else 0
+        return run_cases(fuzzer.case, arguments)
     finally:
         fuzzer.close()
 

@@ -13,7 +13,6 @@ was one. Standard library only.
 """
 
 import argparse
-import concurrent.futures
 import json
 import os
 import random
@@ -27,7 +26,7 @@ import threading
 import time
 from pathlib import Path
 
-from fuzz import EXIT_CODES, SAMPLES, trace
+from fuzz import EXIT_CODES, SAMPLES, common_arguments, run_cases, trace
 
 SERVER_EXIT_CODES = {0, 3}
 SAMPLE_NAMES = ["zero2-w2", "zero3-w4", "bf16opt-w2"]
@@ -362,45 +361,16 @@ class Requests:
         return None
 
 
-def _arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shardscope", type=Path, required=True, help="the built command-line program")
-    parser.add_argument("--way", choices=("answers", "requests"), default="answers")
-    parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--seed", type=int, help="of the first case; the next has the next number (default: the time)")
-    parser.add_argument("--cases", type=int, help="so many, in place of minutes")
-    parser.add_argument("--repeat", type=int, metavar="SEED", help="run this one case")
-    parser.add_argument("--be-host", type=int, metavar="SEED", help=argparse.SUPPRESS)
-    parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="time of one run (default 60)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    arguments, _ = parser.parse_known_args()
-    return arguments
-
-
 def main():
-    arguments = _arguments()
+    parser = common_arguments(__doc__)
+    parser.add_argument("--way", choices=("answers", "requests"), default="answers")
+    parser.add_argument("--be-host", type=int, metavar="SEED", help=argparse.SUPPRESS)
+    arguments, _ = parser.parse_known_args()  # ssh's own words follow
     program = arguments.shardscope.resolve()
     if arguments.be_host is not None:
         return be_host(arguments.be_host, program)
-    fuzzer = {"answers": Answers, "requests": Requests}[arguments.way](program, arguments.limit)
-    if arguments.repeat is not None:
-        wrong = fuzzer.case(arguments.repeat)
-        print(wrong or "nothing wrong")
-        return 1 if wrong else 0
-    seed = int(time.time()) * 1000 if arguments.seed is None else arguments.seed
-    print(f"first seed {seed}", flush=True)
-    end = time.monotonic() + arguments.minutes * 60
-    count, failures = 0, 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        while count < arguments.cases if arguments.cases else time.monotonic() < end:
-            batch = range(seed + count, seed + count + min(20, arguments.cases or 20))
-            for wrong in pool.map(fuzzer.case, batch):
-                if wrong:
-                    failures += 1
-                    print(wrong, flush=True)
-            count += len(batch)
-    print(f"{count} cases, {failures} failures")
-    return 1 if failures else 0
+    way = {"answers": Answers, "requests": Requests}[arguments.way]
+    return run_cases(way(program, arguments.limit).case, arguments)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dialogs that write say of findings that are known already.
-#include "tests/ui/ui_tests.h"
-#include "tests/ui/window_fixture.h"
+#include "tests/ui/dialogs/nan_sample.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
-#include "ui/pages/findings_page.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QAbstractButton>
-#include <QComboBox>
-#include <QFile>
 #include <QLineEdit>
 #include <QMenu>
 #include <QSignalSpy>
@@ -21,24 +17,6 @@ using namespace shardscope;
 using namespace shardscope::ui;
 
 namespace {
-
-/// A sample with a NaN in the masters of rank 1, and so with a record that does not match its checksum.
-QString withNan(const WindowFixture& ui)
-{
-    const QString run = copiedSample("zero2-w2", ui.folder(u"nan"_s));
-    QFile shard(run + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s);
-    const bool done = shard.open(QIODevice::ReadWrite) && shard.seek(shard.size() * 3 / 4 / 64 * 64)
-        && shard.write(QByteArray::fromHex("0000c07f")) == 4;
-    return done ? run : QString();
-}
-
-void checkEveryByte(WindowFixture& ui)
-{
-    ui.window().showPage(PageId::Findings);
-    ui.find<QComboBox>("checkDepth")->setCurrentIndex(static_cast<int>(CheckDepth::Bytes));
-    ui.find<QAbstractButton>("checkStart")->click();
-    QVERIFY(ui.settle());
-}
 
 DoctorFinding bad(std::string_view code, Place where, Severity severity = Severity::Error)
 {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // All views mark the same places of a finding.
-#include "tests/ui/ui_tests.h"
-#include "tests/ui/window_fixture.h"
+#include "tests/ui/dialogs/nan_sample.h"
 #include "ui/models/file_table_model.h"
 #include "ui/models/fragment_table_model.h"
 #include "ui/models/model_roles.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/finding_details.h"
-#include "ui/pages/findings_page.h"
 #include "ui/pages/parameters_page.h"
 
 #include <QAbstractButton>
-#include <QComboBox>
 #include <QFile>
 #include <QLabel>
 #include <QScrollArea>
@@ -25,24 +22,6 @@ using namespace shardscope;
 using namespace shardscope::ui;
 
 namespace {
-
-/// A sample with a NaN in the masters of rank 1.
-QString withNan(const WindowFixture& ui)
-{
-    const QString run = copiedSample("zero2-w2", ui.folder(u"nan"_s));
-    QFile shard(run + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s);
-    const bool done = shard.open(QIODevice::ReadWrite) && shard.seek(shard.size() * 3 / 4 / 64 * 64)
-        && shard.write(QByteArray::fromHex("0000c07f")) == 4;
-    return done ? run : QString();
-}
-
-void checkEveryByte(WindowFixture& ui)
-{
-    ui.window().showPage(PageId::Findings);
-    ui.find<QComboBox>("checkDepth")->setCurrentIndex(static_cast<int>(CheckDepth::Bytes));
-    ui.find<QAbstractButton>("checkStart")->click();
-    QVERIFY(ui.settle());
-}
 
 /// The finding of NaN; null if there is none.
 const DoctorFinding* nanIn(WindowFixture& ui)
