@@ -176,6 +176,12 @@ Status FarHost::Connection::takeAll(std::span<const uint8_t> bytes)
     }
 }
 
+/// Others cannot be passed on: a script would see another one.
+static bool isExitStatus(std::optional<int> exit)
+{
+    return exit && *exit >= 0 && *exit <= 255;
+}
+
 Status FarHost::Connection::take(serve::Frame frame)
 {
     SHARDSCOPE_TRY(serve::Reply reply, serve::parseReply(frame.header));
@@ -207,6 +213,10 @@ Status FarHost::Connection::take(serve::Frame frame)
         return {};
     }
     const uint64_t id = reply.id;
+    const bool isCommand
+        = question.request.ask == serve::ask::kAnswer || question.request.ask == serve::ask::kJob;
+    if (reply.reply == serve::reply::kDone && isCommand && !isExitStatus(reply.exit))
+        return fail(ErrorCode::Hostile, "the other end ends a command without an exit status", name);
     if (reply.reply == serve::reply::kDone)
         settle(id, FarAnswer{std::move(reply), std::move(frame.payload)});
     else

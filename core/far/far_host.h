@@ -35,7 +35,7 @@ struct FarQuestion {
 };
 
 struct FarAnswer {
-    serve::Reply last;
+    serve::Reply last; ///< of a command with its exit status, 0 to 255
     std::string payload;
 };
 

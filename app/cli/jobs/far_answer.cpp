@@ -267,7 +267,7 @@ Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, Job
             writeTextFile(session, relayed->report, shown.report(), parsed.arguments.has("--force")));
     }
     SHARDSCOPE_CHECK(shown.finish());
-    return std::optional(answer.last.exit.value_or(exitCode(ErrorCode::Internal)));
+    return std::optional(*answer.last.exit);
 }
 
 } // namespace shardscope::cli

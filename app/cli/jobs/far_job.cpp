@@ -76,8 +76,7 @@ public:
         asking.join();
         if (*answer)
             SHARDSCOPE_CHECK(m_shown.finish());
-        return *answer ? Result<int>((*answer)->last.exit.value_or(exitCode(ErrorCode::Internal)))
-                       : forward(ended((*answer).error()));
+        return *answer ? Result<int>(*(*answer)->last.exit) : forward(ended((*answer).error()));
     }
 
 private:
@@ -164,7 +163,7 @@ Result<int> jobsThere(const Parsed& parsed, const std::string& host, Output& out
     shown.take(question);
     SHARDSCOPE_TRY(const far::FarAnswer answer, far::farHost(host).ask(question));
     SHARDSCOPE_CHECK(shown.finish());
-    return answer.last.exit.value_or(exitCode(ErrorCode::Internal));
+    return *answer.last.exit;
 }
 
 } // namespace

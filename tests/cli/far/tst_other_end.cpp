@@ -250,6 +250,28 @@ TEST_CASE("text of the other end controls no terminal")
     }
 }
 
+TEST_CASE(
+    "an answer of the other end without an exit status, or with none that can be passed on, is an error")
+{
+    const Host host;
+    const std::string version = nlohmann::json::parse(runShardscope({"--version", "--json"}).out)["version"];
+    for (const char* exit :
+        {"", R"(,"exit":256)", R"(,"exit":-1)", R"(,"exit":4294967296)", R"(,"exit":"0")"}) {
+        CAPTURE(exit);
+        spill(host.folder() / "sent",
+            "shardscope-far ready\n"
+                + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
+                + frame(R"({"id":2,"reply":"data"})", "{}")
+                + frame(R"({"id":2,"reply":"done")" + std::string(exit) + "}"));
+        script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
+        for (const Words& words :
+            {Words{"inspect", "node7:/x", "--json"}, Words{"inspect", "node7:/x"}, Words{"jobs", "node7:"}}) {
+            const ProcessResult found = host.run(words);
+            CHECK(found.exitCode == 3);
+        }
+    }
+}
+
 TEST_CASE("an answer of the other end that is no JSON object is an error where JSON was asked for")
 {
     const Host host;
