@@ -18,21 +18,24 @@ namespace {
 using std::chrono::milliseconds;
 using State = far::FarCondition::State;
 
-constexpr char kEndOfHost = ' '; ///< which no name of a host has
 constexpr int kPauseMs = 500;
 constexpr milliseconds kConnecting{1500}; ///< sooner, a message would only flicker
 constexpr milliseconds kSilent{7000}; ///< the other end says every 5 s that it is there
 
-struct Words {
+} // namespace
+
+struct HostBar::Words {
     Severity severity = Severity::Info;
-    QString text;
+    QString text = {}; ///< empty: nothing needs to be said
     QStringList actions = {};
-    std::string about = {}; ///< host and state
+    std::optional<Subject> about = {};
 };
 
-/// Empty: nothing needs to be said.
-Words wordsFor(const QString& host, const far::FarCondition& now)
+HostBar::Words HostBar::wordsFor(const std::string& name)
 {
+    const far::FarCondition now = far::farHost(name).condition();
+    const QString host = toText(name);
+    const Subject about{name, now.state, now.asks};
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.silent).count();
     switch (now.state) {
     case State::Unused:
@@ -40,28 +43,26 @@ Words wordsFor(const QString& host, const far::FarCondition& now)
     case State::Connecting:
         if (!now.asks.empty())
             return {Severity::Warning, HostBar::tr("%1 waits for you: %2").arg(host, toText(now.asks)),
-                {HostBar::tr("Stop")}};
+                {HostBar::tr("Stop")}, about};
         if (!now.doing.empty())
-            return {
-                Severity::Info, HostBar::tr("%1: %2…").arg(host, toText(now.doing)), {HostBar::tr("Stop")}};
+            return {Severity::Info, HostBar::tr("%1: %2…").arg(host, toText(now.doing)),
+                {HostBar::tr("Stop")}, about};
         if (now.silent >= kConnecting)
             return {Severity::Info, HostBar::tr("Connecting to %1 for %2 s…").arg(host).arg(seconds),
-                {HostBar::tr("Stop")}};
+                {HostBar::tr("Stop")}, about};
         break;
     case State::Connected:
         if (now.silent >= kSilent)
             return {Severity::Warning,
-                HostBar::tr("Nothing has arrived from %1 for %2 s.").arg(host).arg(seconds)};
+                HostBar::tr("Nothing has arrived from %1 for %2 s.").arg(host).arg(seconds), {}, about};
         break;
     case State::Lost:
         return {Severity::Error,
             HostBar::tr("%1: %2. What was read stays shown.").arg(host, sentenceText(now.why)),
-            {HostBar::tr("Reconnect")}};
+            {HostBar::tr("Reconnect")}, about};
     }
     return {};
 }
-
-} // namespace
 
 HostBar::HostBar(Theme& theme, QWidget* parent)
     : MessageBar(theme, parent)
@@ -91,15 +92,12 @@ void HostBar::watch(const std::vector<io::Path>& paths)
 /// The button of what is said: of a host that connects, or of those that are lost.
 void HostBar::act()
 {
-    const size_t end = m_shown.find(kEndOfHost);
-    const std::string host = m_shown.substr(0, end);
-    const State now = m_shown.empty() ? State::Unused : far::farHost(host).condition().state;
-    const bool isAsShown = end != std::string::npos
-        && m_shown.substr(end + 1).starts_with(std::to_string(static_cast<int>(now)));
-    if (isAsShown && now == State::Lost)
-        return reconnect();
-    if (isAsShown && now == State::Connecting)
-        far::farHost(host).stopConnecting();
+    if (m_shown && far::farHost(m_shown->host).condition().state == m_shown->state) {
+        if (m_shown->state == State::Lost)
+            return reconnect();
+        if (m_shown->state == State::Connecting)
+            far::farHost(m_shown->host).stopConnecting();
+    }
     look(); // what was pressed may be about a state that is over
 }
 
@@ -123,20 +121,17 @@ void HostBar::reconnect()
 
 void HostBar::look()
 {
-    if (!m_shown.empty() && isHidden())
+    if (m_shown && isHidden())
         m_dismissed = std::exchange(m_shown, {});
     Words worst;
     for (const std::string& host : m_hosts) {
-        const far::FarCondition now = far::farHost(host).condition();
-        Words words = wordsFor(toText(host), now);
-        if (!words.text.isEmpty())
-            words.about = host + kEndOfHost + std::to_string(static_cast<int>(now.state)) + now.asks;
+        Words words = wordsFor(host);
         if (worst.text.isEmpty() || (!words.text.isEmpty() && words.severity > worst.severity))
             worst = std::move(words);
     }
     if (worst.about != m_dismissed)
-        m_dismissed.clear();
-    m_shown.clear();
+        m_dismissed.reset();
+    m_shown.reset();
     if (worst.text.isEmpty() || worst.about == m_dismissed)
         return hide();
     m_shown = worst.about;

@@ -7,6 +7,7 @@
 
 #include <QTimer>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ Q_SIGNALS:
     void reconnecting(const QStringList& hosts);
 
 private:
+    /// What is said: of which host, and why.
+    struct Subject {
+        std::string host;
+        far::FarCondition::State state;
+        std::string asks;
+        bool operator==(const Subject&) const = default;
+    };
+    struct Words;
+
+    static Words wordsFor(const std::string& host);
     void look();
     void act();
     void reconnect();
@@ -34,8 +45,8 @@ private:
     std::vector<std::string> m_hosts;
     QTimer m_timer;
     LatestOnly m_worker{WorkLength::Short};
-    std::string m_shown; ///< host and state that are said; empty: none
-    std::string m_dismissed; ///< the user does not want to read these
+    std::optional<Subject> m_shown;
+    std::optional<Subject> m_dismissed; ///< the user does not want to read this
 };
 
 } // namespace shardscope::ui
