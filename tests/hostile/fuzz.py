@@ -93,6 +93,14 @@ def _limit():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def wrong_json(done):
+    """What is wrong with the answer of a command with --json, or None."""
+    try:
+        return None if isinstance(json.loads(done.stdout), dict) else "the answer is no JSON object"
+    except ValueError as error:
+        return f"the answer of exit {done.returncode} is no JSON ({error})"
+
+
 class Fuzzer:
     def __init__(self, program, limit_seconds, keep):
         self.program = program
@@ -179,13 +187,7 @@ class Fuzzer:
             return f"exit {done.returncode} ({errors[-300:]})"
         if trace(copy) != before:
             return "the source was changed"
-        if as_json:
-            try:
-                if not isinstance(json.loads(done.stdout), dict):
-                    return "the answer is no JSON object"
-            except ValueError as error:
-                return f"the answer of exit {done.returncode} is no JSON ({error})"
-        return None
+        return wrong_json(done) if as_json else None
 
 
 def common_arguments(description):

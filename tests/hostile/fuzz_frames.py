@@ -26,7 +26,7 @@ import threading
 import time
 from pathlib import Path
 
-from fuzz import EXIT_CODES, SAMPLES, common_arguments, run_cases, trace
+from fuzz import EXIT_CODES, SAMPLES, common_arguments, run_cases, trace, wrong_json
 
 SERVER_EXIT_CODES = {0, 3}
 SAMPLE_NAMES = ["zero2-w2", "zero3-w4", "bf16opt-w2"]
@@ -228,13 +228,7 @@ class Answers:
         errors = done.stderr.decode(errors="replace").strip()
         if done.returncode not in EXIT_CODES or "Sanitizer" in errors or "runtime error" in errors:
             return f"exit {done.returncode} ({errors[-2000:]})"
-        if "--json" in command:
-            try:
-                if not isinstance(json.loads(done.stdout), dict):
-                    return "the answer is no JSON object"
-            except ValueError as error:
-                return f"the answer of exit {done.returncode} is no JSON ({error})"
-        return None
+        return wrong_json(done) if "--json" in command else None
 
 
 # --- a client whose requests are damaged

@@ -39,7 +39,7 @@ namespace {
 constexpr int kNameRole = Qt::UserRole; ///< raw bytes
 constexpr int kFolderRole = Qt::UserRole + 100; ///< none that the delegate of trees paints
 constexpr size_t kMostShown = 2000;
-constexpr uint64_t kMostLookedInto = 64; ///< folders, each of which takes a question
+constexpr uint64_t kMostSearched = 64; ///< subfolders; each takes a request
 constexpr auto kStore = "s3://"_L1; ///< in place of a host
 
 bool isInStore(const io::Path& path)
@@ -66,11 +66,11 @@ QString foldersText(uint64_t count)
     return count == 1 ? HostDialog::tr("1 folder") : HostDialog::tr("%1 folders").arg(countText(count));
 }
 
-/// Whether it holds a checkpoint, as far as that is known by few questions.
+/// Whether it holds a checkpoint, as far as a few requests tell.
 bool looksLikeCheckpoint(io::FileSystem& files, const Folder& folder, uint64_t folders)
 {
-    return folders <= kMostLookedInto ? holdsCheckpoint(files, folder)
-                                      : folder.isTagFolder() || folder.has("latest");
+    return folders <= kMostSearched ? holdsCheckpoint(files, folder)
+                                    : folder.isTagFolder() || folder.has("latest");
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison between processes of one version: of which one has computed it, and the other knows the same
-// two checkpoints.
+// A comparison, sent by the process that computed it to one of the same version that has opened the same two
+// checkpoints.
 #include "core/compare/diff/judged_diff.h"
 #include "core/compare/diff/same_degrees.h"
 

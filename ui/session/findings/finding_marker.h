@@ -19,8 +19,8 @@ public:
     /// `store` outlives it.
     explicit FindingMarker(const FindingStore& store, QObject* parent = nullptr);
 
-    /// Of which checkpoint they are from now on; null for none. Does nothing if it is so already, so that
-    /// every view can say which one it shows.
+    /// Looks up the places of this checkpoint from now on; null: of none. Without effect if it is the same
+    /// one, so that every view can name what it shows.
     void follow(const CheckpointPtr& checkpoint);
     /// Null until they are known, and for a checkpoint that is not followed.
     [[nodiscard]] FindingPlacesPtr of(const CheckpointPtr& checkpoint) const;
