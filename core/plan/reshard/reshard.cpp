@@ -2,6 +2,7 @@
 #include "core/plan/reshard/reshard.h"
 
 #include "core/base/build_info.h"
+#include "core/base/parallel.h"
 #include "core/base/sha256.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
@@ -220,23 +221,30 @@ Status addFiles(Composition& from, WritePlan& plan, JobContext& job)
         for (const TargetFile& spec : targetFiles(*from.parts.contexts()[part]))
             from.files.push_back({part, spec});
     }
-    std::map<std::tuple<size_t, TargetFile::Kind, bool, size_t>, uint64_t> known;
+    std::map<std::tuple<size_t, TargetFile::Kind, bool, size_t>, size_t> known;
+    std::vector<size_t> measured; // files
+    std::vector<size_t> sizeOf; // of each file: which of the measured ones has its size
     plan.files.reserve(from.files.size());
     for (const PartFile& spec : from.files) {
-        SHARDSCOPE_CHECK(job.poll());
         const auto& context = from.contextOf(spec);
-        const std::string name = nameOf(*context, spec.file);
-        const std::tuple key{spec.part, spec.file.kind, spec.file.rank == 0, name.size()};
-        uint64_t bytes = 0;
-        if (const auto found = known.find(key); areAlike(*context, spec.file.kind) && found != known.end()) {
-            bytes = found->second;
-        } else {
-            SHARDSCOPE_TRY(const OutputFile file, compose(context, spec.file));
-            SHARDSCOPE_TRY(bytes, outputBytes(file));
-            known.emplace(key, bytes);
-        }
-        plan.files.push_back({name, bytes});
-        plan.writesBytes += bytes;
+        plan.files.push_back({nameOf(*context, spec.file), 0});
+        const std::tuple key{spec.part, spec.file.kind, spec.file.rank == 0, plan.files.back().path.size()};
+        const size_t next = measured.size();
+        sizeOf.push_back(
+            areAlike(*context, spec.file.kind) ? known.try_emplace(key, next).first->second : next);
+        if (sizeOf.back() == next)
+            measured.push_back(plan.files.size() - 1);
+    }
+    std::vector<uint64_t> sizes(measured.size());
+    SHARDSCOPE_CHECK(parallelFor(measured.size(), 0, job, [&](size_t i) -> Status {
+        const PartFile& spec = from.files[measured[i]];
+        SHARDSCOPE_TRY(const OutputFile file, compose(from.contextOf(spec), spec.file));
+        SHARDSCOPE_TRY(sizes[i], outputBytes(file));
+        return {};
+    }));
+    for (size_t i = 0; i < plan.files.size(); ++i) {
+        plan.files[i].bytes = sizes[sizeOf[i]];
+        plan.writesBytes += plan.files[i].bytes;
     }
     return {};
 }
