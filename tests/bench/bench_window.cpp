@@ -11,6 +11,7 @@
 #include "ui/models/model_roles.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/map_page.h"
+#include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/shell/main_window.h"
 #include "ui/style/app_style.h"
@@ -50,43 +51,38 @@ public:
     {
     }
 
-    /// As step(), but does not wait for what may take minutes: what can be done next is planned.
-    void shortStep(const QString& name, const std::function<void()>& work)
+    /// One action of a user, and everything that follows from it.
+    void step(const QString& name, const std::function<void()>& work)
     {
-        constexpr int kLongest = 5'000; // milliseconds
         m_watcher.begin(name);
         m_watcher.call(name, work);
-        QElapsedTimer passed;
-        passed.start();
-        m_watcher.runUntil([&] {
-            return m_window.isSettled() || (!m_window.session().isOpening() && passed.hasExpired(kLongest));
-        });
+        settle();
     }
 
     /// Opening, and what shows another checkpoint in place of one.
     void openAll(const QString& path, const QString& other)
     {
-        shortStep(u"open"_s, [&] { m_window.openPath(path); });
+        step(u"open"_s, [&] { m_window.openPath(path); });
         for (const char* name : {"map", "parameters", "findings", "overview"}) {
             const QString page = QString::fromLatin1(name);
-            shortStep(u"close"_s, [&] { m_window.session().close(); });
-            shortStep(u"open: "_s % page % u" in front"_s, [&] {
+            step(u"close"_s, [&] { m_window.session().close(); });
+            step(u"open: "_s % page % u" in front"_s, [&] {
                 m_window.showPageWhenOpen(page);
                 m_window.openPath(path);
             });
         }
-        shortStep(u"reload"_s, [&] { m_window.session().reload(); });
+        step(u"reload"_s, [&] { m_window.session().reload(); });
         if (other.isEmpty())
             return;
-        shortStep(u"open: another one"_s, [&] { m_window.openPath(other); });
+        step(u"open: another one"_s, [&] { m_window.openPath(other); });
         for (const char* name : {"overview", "map", "parameters", "overview"}) {
             m_window.showPage(QString::fromLatin1(name));
             settle();
-            shortStep(u"switch"_s, [&] { m_window.actionSet()[ActionId::NextOpen]->trigger(); });
+            step(u"switch"_s, [&] { m_window.actionSet()[ActionId::NextOpen]->trigger(); });
         }
-        shortStep(u"close one of two"_s, [&] { m_window.actionSet()[ActionId::Close]->trigger(); });
+        step(u"close one of two"_s, [&] { m_window.actionSet()[ActionId::Close]->trigger(); });
         if (m_window.session().path() != toPath(path))
-            shortStep(u"open"_s, [&] { m_window.openPath(path); });
+            step(u"open"_s, [&] { m_window.openPath(path); });
     }
 
     void use(const QString& other)
@@ -143,14 +139,6 @@ public:
     }
 
 private:
-    /// One action of a user, and everything that follows from it.
-    void step(const QString& name, const std::function<void()>& work)
-    {
-        m_watcher.begin(name);
-        m_watcher.call(name, work);
-        m_watcher.runUntil([this] { return m_window.isSettled(); });
-    }
-
     void key(QWidget* to, Qt::Key key, const QString& text = {})
     {
         QKeyEvent press(QEvent::KeyPress, key, Qt::NoModifier, text);
@@ -169,9 +157,25 @@ private:
         QCoreApplication::processEvents();
     }
 
+    /// Until nothing is under way, but for what may take minutes and that no user waits for: what can be done
+    /// next is planned for the overview.
     void settle()
     {
-        m_watcher.runUntil([this] { return m_window.isSettled(); });
+        constexpr int kPlansGoOn = 5'000; // milliseconds
+        QElapsedTimer passed;
+        passed.start();
+        m_watcher.runUntil([&] {
+            return m_window.isSettled()
+                || (passed.hasExpired(kPlansGoOn) && !m_window.session().isOpening() && areOtherPagesCalm());
+        });
+    }
+
+    [[nodiscard]] bool areOtherPagesCalm() const
+    {
+        const auto pages = m_window.findChildren<Page*>();
+        return std::none_of(pages.begin(), pages.end(), [](const Page* page) {
+            return qobject_cast<const OverviewPage*>(page) == nullptr && page->isBusy();
+        });
     }
 
     void useParameters()
@@ -338,7 +342,7 @@ int main(int argc, char** argv)
     const QString other = paths.size() > 1 ? paths[1] : QString();
     Visit visit(application, *window);
     if (dialogsOnly) {
-        visit.shortStep(u"open"_s, [&] { window->openPath(paths[0]); });
+        visit.step(u"open"_s, [&] { window->openPath(paths[0]); });
         visit.useDialogs();
     } else {
         visit.openAll(paths[0], other);
