@@ -176,10 +176,14 @@ Status FarHost::Connection::takeAll(std::span<const uint8_t> bytes)
     }
 }
 
-/// Others cannot be passed on: a script would see another one.
+/// Whether a command of this program ends so. Scripts know no others.
 static bool isExitStatus(std::optional<int> exit)
 {
-    return exit && *exit >= 0 && *exit <= 255;
+    constexpr int kNegative = 1; // done, but for instance different
+    bool isError = false;
+    for (int code = 0; code <= static_cast<int>(ErrorCode::Internal); ++code)
+        isError = isError || exit == exitCode(static_cast<ErrorCode>(code));
+    return exit && (*exit == 0 || *exit == kNegative || isError);
 }
 
 Status FarHost::Connection::take(serve::Frame frame)
@@ -216,7 +220,8 @@ Status FarHost::Connection::take(serve::Frame frame)
     const bool isCommand
         = question.request.ask == serve::ask::kAnswer || question.request.ask == serve::ask::kJob;
     if (reply.reply == serve::reply::kDone && isCommand && !isExitStatus(reply.exit))
-        return fail(ErrorCode::Hostile, "the other end ends a command without an exit status", name);
+        return fail(
+            ErrorCode::Hostile, "the other end ends a command without an exit status of this program", name);
     if (reply.reply == serve::reply::kDone)
         settle(id, FarAnswer{std::move(reply), std::move(frame.payload)});
     else

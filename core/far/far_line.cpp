@@ -224,6 +224,8 @@ void FarLine::close()
         while (::waitpid(m_process, nullptr, WNOHANG) == 0) {
             if (steady_clock::now() > until)
                 ::kill(m_process, SIGKILL);
+            if (steady_clock::now() > until + kEnding)
+                break; // it waits for a file system that does not answer, and nothing ends it
             (void)::poll(nullptr, 0, 5);
         }
     }

@@ -251,12 +251,12 @@ TEST_CASE("text of the other end controls no terminal")
 }
 
 TEST_CASE(
-    "an answer of the other end without an exit status, or with none that can be passed on, is an error")
+    "an answer of the other end without an exit status, or with none that this program has, is an error")
 {
     const Host host;
     const std::string version = nlohmann::json::parse(runShardscope({"--version", "--json"}).out)["version"];
-    for (const char* exit :
-        {"", R"(,"exit":256)", R"(,"exit":-1)", R"(,"exit":4294967296)", R"(,"exit":"0")"}) {
+    for (const char* exit : {"", R"(,"exit":255)", R"(,"exit":7)", R"(,"exit":256)", R"(,"exit":-1)",
+             R"(,"exit":4294967296)", R"(,"exit":"0")"}) {
         CAPTURE(exit);
         spill(host.folder() / "sent",
             "shardscope-far ready\n"
