@@ -35,7 +35,7 @@ struct FarQuestion {
 };
 
 struct FarAnswer {
-    serve::Reply last; ///< of a command with its exit status, 0 to 255
+    serve::Reply last; ///< of a command with its exit status, which is one of this program
     std::string payload;
 };
 
