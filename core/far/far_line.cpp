@@ -42,7 +42,8 @@ constexpr size_t kWordsLimit = 2000;
 constexpr size_t kPromptLimit = 300;
 constexpr milliseconds kPatience{30000}; ///< for a host that is reached
 constexpr milliseconds kLook{200};
-constexpr milliseconds kGreeting{60000}; ///< where nobody types a password
+constexpr milliseconds kGreeting{
+    28000}; ///< to log in, where nobody types a password: no cut line hangs for longer
 constexpr milliseconds kEnding{2000};
 
 /// Runs on the other host, by its login shell's `sh`. $1: folder of this version; $2: how the first line of
@@ -288,7 +289,9 @@ Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk)
             return fail(ErrorCode::Unreadable, "the login prints too much before a command runs", m_host);
         SHARDSCOPE_CHECK(pollStops(settings));
         if (!mayAsk && steady_clock::now() > until)
-            return fail(ErrorCode::Unreadable, "the host does not answer", m_host);
+            return fail(ErrorCode::Unreadable, "the host does not answer", m_host,
+                {"see whether `" + sshCommand(m_host, "true") + "` works, and how long it takes",
+                    {{Retry::Shown}}});
         std::string asks = mayAsk && settings.asks ? plainText(askedBySsh(m_process).substr(0, kPromptLimit))
                                                    : std::string();
         if (asks != asked)
