@@ -10,6 +10,7 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/model_roles.h"
 #include "ui/pages/explorer_panel.h"
+#include "ui/pages/findings_page.h"
 #include "ui/pages/map_page.h"
 #include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
@@ -158,7 +159,7 @@ private:
     }
 
     /// Until nothing is under way, but for what may take minutes and that no user waits for: what can be done
-    /// next is planned for the overview.
+    /// next, and each repair, is planned.
     void settle()
     {
         constexpr int kPlansGoOn = 5'000; // milliseconds
@@ -174,7 +175,8 @@ private:
     {
         const auto pages = m_window.findChildren<Page*>();
         return std::none_of(pages.begin(), pages.end(), [](const Page* page) {
-            return qobject_cast<const OverviewPage*>(page) == nullptr && page->isBusy();
+            return qobject_cast<const OverviewPage*>(page) == nullptr
+                && qobject_cast<const FindingsPage*>(page) == nullptr && page->isBusy();
         });
     }
 

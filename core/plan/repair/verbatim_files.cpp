@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/repair/verbatim_files.h"
 
+#include "core/base/parallel.h"
 #include "core/plan/compose/segment_cursors.h"
 
 #include <algorithm>
@@ -129,18 +130,29 @@ Status copyVerbatim(WritePlan& plan, const Checkpoint& checkpoint,
     std::unordered_map<std::string_view, const io::Path*> pathByName;
     for (const CheckpointFile& file : checkpoint.files)
         pathByName.emplace(file.name, &file.path);
+    struct Candidate {
+        size_t file = 0; ///< of the plan
+        uint32_t source = 0; ///< the checkpoint's file of this name
+        bool isCopy = false;
+    };
+    std::vector<Candidate> candidates;
     for (size_t i = 0; i < plan.files.size(); ++i) {
-        PlannedFile& planned = plan.files[i];
-        const auto own = pathByName.find(planned.path);
+        const auto own = pathByName.find(plan.files[i].path);
         const auto source
             = own == pathByName.end() ? sourceByPath.end() : sourceByPath.find(own->second->native());
-        if (source == sourceByPath.end() || !mayBe(planned.path))
+        if (source != sourceByPath.end() && mayBe(plan.files[i].path))
+            candidates.push_back({i, source->second});
+    }
+    SHARDSCOPE_CHECK(parallelFor(candidates.size(), 0, job, [&](size_t i) -> Status {
+        SHARDSCOPE_TRY(const OutputFile recipe, plan.recipe(candidates[i].file));
+        candidates[i].isCopy = recipe.torchArchive && elementsIn(recipe, candidates[i].source);
+        return {};
+    }));
+    for (const Candidate& candidate : candidates) {
+        if (!candidate.isCopy)
             continue;
-        SHARDSCOPE_CHECK(job.poll());
-        SHARDSCOPE_TRY(const OutputFile recipe, plan.recipe(i));
-        if (!recipe.torchArchive || !elementsIn(recipe, source->second))
-            continue;
-        PlanSource& file = plan.sources[source->second];
+        PlannedFile& planned = plan.files[candidate.file];
+        PlanSource& file = plan.sources[candidate.source];
         ZipRecord whole;
         whole.name = planned.path;
         whole.bytes = file.identity.bytes;
@@ -148,7 +160,7 @@ Status copyVerbatim(WritePlan& plan, const Checkpoint& checkpoint,
         whole.crcPresent = false;
         file.records.push_back(std::move(whole));
         planned.bytes = file.identity.bytes;
-        planned.copyOf = source->second;
+        planned.copyOf = candidate.source;
     }
     plan.compose = [inner = std::move(plan.compose)](const WritePlan& of, size_t i) -> Result<OutputFile> {
         SHARDSCOPE_TRY(OutputFile recipe, inner(of, i));
