@@ -7,8 +7,8 @@
 COMMAND runs in the one namespace, whose address is 10.99.0.1. In the other one, 10.99.0.2, a real sshd listens at port
 22 with a key of its own; $SLOW_LINE_PATH and $SLOW_LINE_HOME are PATH and HOME there. $SHARDSCOPE_SSH names an ssh that
 knows it as `node7`. `--delay` is that of a round trip, in seconds, `--loss` the share of packets that are lost in each
-direction, `--rate` in bytes per second in each direction. When COMMAND ends, what went over the line is printed: packets, bytes and packets lost, in each direction. The exit
-status is that of COMMAND. Standard library only.
+direction, `--rate` in bytes per second in each direction. When COMMAND ends, what went over the line is printed: packets,
+bytes and packets lost, in each direction. The exit status is that of COMMAND. Standard library only.
 """
 
 import argparse
