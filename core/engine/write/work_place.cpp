@@ -35,11 +35,16 @@ Status checkJob(io::FileSystem& files, const WritePlan& plan, const ExecuteOptio
 
 Status checkSourcesAsPlanned(io::FileSystem& files, const WritePlan& plan)
 {
-    for (const PlanSource& source : plan.sources) {
-        SHARDSCOPE_TRY(const io::FileInfo info, files.stat(source.path));
-        if (info.identity != source.identity)
+    std::vector<io::Path> paths; // together: each waits where they are far away
+    paths.reserve(plan.sources.size());
+    for (const PlanSource& source : plan.sources)
+        paths.push_back(source.path);
+    const std::vector<Result<io::FileInfo>> found = files.statAll(paths);
+    for (size_t i = 0; i < found.size(); ++i) {
+        SHARDSCOPE_CHECK(found[i]);
+        if (found[i]->identity != plan.sources[i].identity)
             return fail(ErrorCode::SourceChanged, "the source file changed since the plan was made",
-                source.path.string(), "make a new plan");
+                paths[i].string(), "make a new plan");
     }
     return {};
 }
