@@ -43,6 +43,9 @@ private Q_SLOTS:
     void walksThroughFoldersOfAHost();
     void saysWhyAHostCannotBeReached();
     void saysWhatSshAsksForAndStopsIt();
+    void goesOnWhenSshIsAnswered();
+    void asksAgainAfterAWrongAnswer();
+    void saysThatSshAsksOnTheTerminal();
     void aLateStopDoesNotConnectAgain();
     void keepsWhatItShowedWhenTheLineIsCut();
     void isNotHeldUpByASilentLine();
@@ -237,7 +240,65 @@ void TestFarHosts::saysWhatSshAsksForAndStopsIt()
     QVERIFY(fixture.settle());
     QVERIFY(!fixture.checkpoint());
     QVERIFY(QTest::qWaitFor([&] { return fixture.bar().text().contains(u"was stopped"_s); }, 10'000));
-    qunsetenv("SSH_ASKPASS");
+}
+
+/// A key of the host that is not known, and then a password.
+void TestFarHosts::goesOnWhenSshIsAnswered()
+{
+    FarWindow fixture;
+    fixture.setAsking(
+        {u"The authenticity of host '$1' can't be established. Continue?"_s, u"Password of $1:"_s});
+    fixture.window().openPath(u"answered:~/runs/llama"_s);
+    const auto says = [&](const QString& question) {
+        const QString text = u"answered waits for you: ssh asks: "_s + question;
+        return QTest::qWaitFor(
+            [&] { return fixture.bar().text() == text && !fixture.bar().isHidden(); }, 20'000);
+    };
+    QVERIFY(says(u"The authenticity of host 'answered' can't be established. Continue?"_s));
+    fixture.answer("yes");
+    QVERIFY(says(u"Password of answered:"_s));
+    QVERIFY(!fixture.checkpoint());
+    fixture.answer("yes");
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.checkpoint());
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().isHidden(); }, 10'000));
+    QCOMPARE(fixture.connections(), 1);
+}
+
+void TestFarHosts::asksAgainAfterAWrongAnswer()
+{
+    FarWindow fixture;
+    fixture.setAsking();
+    fixture.window().openPath(u"wrong:~/runs/llama"_s);
+    const auto says = [&](const QString& part) {
+        return QTest::qWaitFor([&] { return fixture.bar().text().contains(part); }, 20'000);
+    };
+    QVERIFY(says(u"Password"_s));
+    fixture.answer("no");
+    QVERIFY(says(u"Permission denied"_s));
+    QVERIFY(fixture.settle());
+    QVERIFY(!fixture.checkpoint());
+    QTest::mouseClick(fixture.bar().findChild<QPushButton*>(), Qt::LeftButton);
+    QVERIFY(says(u"Password"_s));
+    fixture.answer("yes");
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.checkpoint());
+}
+
+void TestFarHosts::saysThatSshAsksOnTheTerminal()
+{
+    if (!test::isInstalled("/usr/bin/python3"))
+        QSKIP("Python is not installed");
+    FarWindow fixture;
+    fixture.setAskingOnTerminal();
+    fixture.window().openPath(u"terminal:~/runs/llama"_s);
+    QVERIFY(
+        QTest::qWaitFor([&] { return fixture.bar().text().contains(u"asks on the terminal"_s); }, 20'000));
+    QVERIFY(!fixture.bar().isHidden());
+    fixture.answer("yes");
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.checkpoint());
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().isHidden(); }, 10'000));
 }
 
 /// The attempt ended after the bar was drawn and before its button was pressed.
@@ -257,7 +318,6 @@ void TestFarHosts::aLateStopDoesNotConnectAgain()
     QVERIFY2(fixture.bar().text().contains(u"was stopped"_s), qPrintable(fixture.bar().text()));
     QVERIFY(fixture.settle());
     QVERIFY(isLost());
-    qunsetenv("SSH_ASKPASS");
 }
 
 void TestFarHosts::keepsWhatItShowedWhenTheLineIsCut()
