@@ -27,6 +27,13 @@ std::string nameOf(const ObjectPath& place)
     return place.key.substr(place.key.rfind('/') + 1); // npos + 1 is 0
 }
 
+/// A name of this version of the object.
+std::string versionOf(const ObjectRange& range)
+{
+    return range.place.bucket + "/" + range.place.key + "\n" + range.version.tag + "\n"
+        + std::to_string(range.version.bytes) + " " + std::to_string(range.version.modifiedNs);
+}
+
 std::string textOf(const ObjectPath& place)
 {
     return objectPath(place.bucket, place.key).string();
@@ -180,7 +187,7 @@ std::vector<Status> KnownObjects::read(std::span<const ObjectRange> ranges)
     std::vector<Asked> asked;
     for (size_t i = 0; i < ranges.size(); ++i) {
         const ObjectRange& range = ranges[i];
-        if (m_kept.take(range))
+        if (m_kept.take(versionOf(range), range.offset, range.out))
             continue;
         const uint64_t left = range.version.bytes - range.offset;
         const bool isShort = range.out.size() < kShort && ranges.size() <= kFewRanges;
@@ -199,7 +206,7 @@ std::vector<Status> KnownObjects::read(std::span<const ObjectRange> ranges)
         out[asked[k].number] = got[k];
         if (!got[k])
             continue;
-        m_kept.keep(questions[k]);
+        m_kept.keep(versionOf(range), range.offset, questions[k].out);
         if (!asked[k].longer.empty())
             std::copy_n(asked[k].longer.begin(), range.out.size(), range.out.begin());
     }

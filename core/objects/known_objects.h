@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/objects/kept_ranges.h"
+#include "core/io/kept_ranges.h"
 #include "core/objects/object_store.h"
 
 #include <chrono>
@@ -41,7 +41,7 @@ private:
     void findEach(std::span<const ObjectPath> places, Results& out);
 
     std::shared_ptr<ObjectStore> m_store;
-    KeptRanges m_kept;
+    io::KeptRanges m_kept;
     std::mutex m_mutex; ///< of m_listings
     std::map<std::string, Listing> m_listings; ///< by path of the folder
 };

@@ -172,29 +172,22 @@ TEST_CASE("what follows a short range is read with it, and read again without a 
     CHECK(fixture.store->reads == 5);
 }
 
-TEST_CASE("kept ranges are those of one version, and of bounded memory")
+TEST_CASE("what was read of one version is none of another")
 {
-    KeptRanges kept;
-    std::vector<uint8_t> bytes(KeptRanges::kLongest, 7);
-    const auto rangeOf = [&](int key, std::span<uint8_t> out, uint64_t offset = 0) {
-        return ObjectRange{{"b", std::to_string(key)}, {1 << 20, "v", 0}, offset, out};
+    Fixture fixture;
+    const auto readOf = [&](const ObjectVersion& version) {
+        std::vector<uint8_t> out(100);
+        const ObjectRange range{{"b", "file"}, version, 0, out};
+        CHECK(fixture.known.read(std::span(&range, 1))[0]);
     };
-    const int most = static_cast<int>(KeptRanges::kMostBytes / KeptRanges::kLongest);
-    for (int key = 0; key <= most; ++key) {
-        kept.keep(rangeOf(key, bytes));
-        if (key == most - 1)
-            CHECK(kept.take(rangeOf(0, bytes))); // and used
-    }
-    CHECK(kept.take(rangeOf(0, bytes)));
-    CHECK_FALSE(kept.take(rangeOf(1, bytes)));
-    CHECK(kept.take(rangeOf(most, bytes)));
-    CHECK_FALSE(kept.take(rangeOf(most, bytes, 1)));
-    auto other = rangeOf(most, bytes);
-    other.version.tag = "w";
-    CHECK_FALSE(kept.take(other));
-    std::vector<uint8_t> longer(KeptRanges::kLongest + 1);
-    kept.keep(rangeOf(-1, longer));
-    CHECK_FALSE(kept.take(rangeOf(-1, std::span(longer).first(1))));
+    const ObjectVersion version{100'000, "v", 7};
+    for (int times = 0; times < 2; ++times)
+        readOf(version);
+    CHECK(fixture.store->reads == 1);
+    readOf({100'000, "w", 7});
+    readOf({100'001, "v", 7});
+    readOf({100'000, "v", 8}); // not every listing has a tag
+    CHECK(fixture.store->reads == 4);
 }
 
 } // namespace shardscope
