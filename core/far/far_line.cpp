@@ -42,8 +42,7 @@ constexpr size_t kWordsLimit = 2000;
 constexpr size_t kPromptLimit = 300;
 constexpr milliseconds kPatience{30000}; ///< for a host that is reached
 constexpr milliseconds kLook{200};
-constexpr milliseconds kGreeting{
-    28000}; ///< to log in, where nobody types a password: no cut line hangs for longer
+constexpr milliseconds kGreeting{25000}; ///< to log in, where nobody types a password
 constexpr milliseconds kEnding{2000};
 
 /// Runs on the other host, by its login shell's `sh`. $1: folder of this version; $2: how the first line of
