@@ -38,13 +38,13 @@ Status sharedInOrder(
     });
     WireWriter out;
     for (const T& each : made)
-        write(out, each);
+        out(each);
     SHARDSCOPE_TRY(const auto all,
         loop.shared->exchange(done ? Result<std::string>(out.take()) : forward(done.error())));
     std::vector<WireReader> in(all.begin(), all.end());
     for (size_t i = begin; i < end; ++i) {
         T result{};
-        read(in[i % size], result);
+        in[i % size](result);
         if (!in[i % size].isGood())
             return fail(ErrorCode::Internal, "a process of the job sent what cannot be read");
         SHARDSCOPE_CHECK(take(i, std::move(result)));
@@ -54,8 +54,7 @@ Status sharedInOrder(
 
 /// parallelFor() that passes on results one at a time, in the order of their numbers, so that sums over them
 /// do not depend on the number of threads and processes. Early results wait: about as many as threads, eight
-/// times as many in a shared loop. `write(WireWriter&, const T&)` and `read(WireReader&, T&)`, found by the
-/// type, pass results between processes.
+/// times as many in a shared loop. Between processes they pass as wire.h describes them.
 template <class T, class Work, class Take>
 Status parallelInOrder(const OrderedLoop& loop, JobContext& job, const Work& work, const Take& take)
 {

@@ -32,27 +32,25 @@ Status SharedWork::end(const Status& own)
 Result<std::vector<std::string>> SharedWork::pass(Kind kind, const std::string& text, const Status& own)
 {
     WireWriter out;
-    out.number(static_cast<uint64_t>(kind));
-    out.text(text);
-    writeStatus(out, own);
+    out.word(kind, Kind::Ended);
+    out(text, own);
     SHARDSCOPE_TRY(const auto gathered, m_peers.gather(out.take()));
-    WireWriter all;
-    for (const std::string& each : gathered)
-        all.text(each);
     std::vector<std::string> copies;
     if (rank() == 0)
-        copies.assign(size(), all.take());
+        copies.assign(size(), toWire(gathered));
     SHARDSCOPE_TRY(const std::string received, m_peers.scatter(std::move(copies)));
 
-    WireReader in(received);
-    std::vector<std::string> texts;
+    std::vector<std::string> words;
+    (void)fromWire(received, words); // a word that is not there cannot be read
+    words.resize(size());
+    std::vector<std::string> texts(size());
     Status first;
     for (uint32_t i = 0; i < size(); ++i) {
-        const std::string word = in.text();
-        WireReader each(word);
-        const auto kindOfIt = static_cast<Kind>(each.number());
-        texts.push_back(each.text());
-        Status status = readStatus(each);
+        WireReader each(words[i]);
+        Kind kindOfIt{};
+        Status status;
+        each.word(kindOfIt, Kind::Ended);
+        each(texts[i], status);
         if (!each.isGood())
             status = fail(ErrorCode::Internal, "a process of the job sent what cannot be read");
         m_isOver = m_isOver || kindOfIt == Kind::Ended;

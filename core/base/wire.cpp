@@ -7,7 +7,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostRetries = 16; ///< of a hint: some dozens of bytes may come for each byte of a text
+constexpr size_t kMostRetries = 16; ///< of a hint: some dozens of bytes may come for each byte of a text
 
 } // namespace
 
@@ -38,17 +38,10 @@ uint64_t WireReader::number()
     return 0;
 }
 
-uint32_t WireReader::number32()
-{
-    const uint64_t value = number();
-    m_isGood = m_isGood && value <= UINT32_MAX;
-    return m_isGood ? static_cast<uint32_t>(value) : 0;
-}
-
 std::string WireReader::text()
 {
     const uint64_t bytes = number();
-    m_isGood = m_isGood && bytes <= m_rest.size();
+    require(bytes <= m_rest.size());
     if (!m_isGood)
         return {};
     std::string out(m_rest.substr(0, bytes));
@@ -56,55 +49,35 @@ std::string WireReader::text()
     return out;
 }
 
-uint64_t WireReader::count()
+template <class Io, Wired<Error> Value>
+void wire(Io& io, Value& error)
 {
-    const uint64_t value = number();
-    m_isGood = m_isGood && value <= m_rest.size();
-    return m_isGood ? value : 0;
+    io.word(error.code, ErrorCode::Internal);
+    io(error.message, error.path, error.hint.text);
+    std::vector<Retry> retries = error.hint.retries;
+    retries.resize(std::min(retries.size(), kMostRetries));
+    io.list(retries, kMostRetries, [&](Retry& retry) {
+        io.word(retry.kind, Retry::Shown);
+        io(retry.name, retry.value);
+    });
+    if constexpr (Io::kReads)
+        error.hint.retries = std::move(retries);
 }
 
-void writeStatus(WireWriter& out, const Status& status)
+template <class Io, Wired<Status> Value>
+void wire(Io& io, Value& status)
 {
-    out.number(status ? 1 : 0);
-    if (status)
-        return;
-    const Error& error = status.error();
-    out.number(static_cast<uint64_t>(error.code));
-    out.text(error.message);
-    out.text(error.path);
-    out.text(error.hint.text);
-    const uint64_t retries = std::min<uint64_t>(error.hint.retries.size(), kMostRetries);
-    out.number(retries);
-    for (uint64_t i = 0; i < retries; ++i) {
-        const Retry& retry = error.hint.retries[i];
-        out.number(static_cast<uint64_t>(retry.kind));
-        out.text(retry.name);
-        out.text(retry.value);
-    }
+    std::optional<Error> error;
+    if (!status)
+        error = status.error();
+    io(error);
+    if constexpr (Io::kReads)
+        status = error ? Status(forward(std::move(*error))) : Status();
 }
 
-Status readStatus(WireReader& in)
-{
-    if (in.number() != 0 || !in.isGood())
-        return {};
-    Error error;
-    const uint32_t code = in.number32();
-    error.code = code > static_cast<uint32_t>(ErrorCode::Internal) ? ErrorCode::Internal
-                                                                   : static_cast<ErrorCode>(code);
-    error.message = in.text();
-    error.path = in.text();
-    error.hint = in.text();
-    const uint64_t retries = in.count();
-    if (retries > kMostRetries)
-        (void)in.fail();
-    for (uint64_t i = 0; i < retries && in.isGood(); ++i) {
-        Retry& retry = error.hint.retries.emplace_back();
-        const uint32_t kind = in.number32();
-        retry.kind = kind > Retry::Shown ? Retry::Shown : static_cast<Retry::Kind>(kind);
-        retry.name = in.text();
-        retry.value = in.text();
-    }
-    return forward(std::move(error));
-}
+template void wire(WireWriter& io, const Error& error);
+template void wire(WireReader& io, Error& error);
+template void wire(WireWriter& io, const Status& status);
+template void wire(WireReader& io, Status& status);
 
 } // namespace shardscope

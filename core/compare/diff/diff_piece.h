@@ -87,8 +87,24 @@ private:
     JobContext& m_job;
 };
 
+template <class Io>
+void wire(Io& io, Wired<ElementRuns> auto& runs)
+{
+    std::vector<DiffRun> all = runs.runs();
+    io(all);
+    if constexpr (Io::kReads) {
+        for (const DiffRun& run : all)
+            runs.add(run.begin, run.end, run.count);
+    }
+}
+void wire(auto& io, Wired<DiffPiece::Runs> auto& runs)
+{
+    io(runs.different, runs.lacking);
+}
 /// A piece between processes that share a comparison.
-void write(WireWriter& out, const DiffPiece& piece);
-void read(WireReader& in, DiffPiece& out);
+void wire(auto& io, Wired<DiffPiece> auto& piece)
+{
+    io(piece.states, piece.missing, piece.runs, piece.weights, piece.steps, piece.stale, piece.rounded);
+}
 
 } // namespace shardscope

@@ -85,22 +85,6 @@ ElementRuns::Part ElementRuns::in(uint64_t begin, uint64_t end) const
     return out;
 }
 
-void write(WireWriter& out, const ElementRuns& runs)
-{
-    out.number(runs.runs().size());
-    for (const DiffRun& run : runs.runs())
-        out.plain(run);
-}
-
-void read(WireReader& in, ElementRuns& out)
-{
-    const uint64_t count = in.count();
-    for (uint64_t i = 0; i < count && in.isGood(); ++i) {
-        const auto run = in.plain<DiffRun>();
-        out.add(run.begin, run.end, run.count);
-    }
-}
-
 ElementRuns differentRuns(
     const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Comparison& found)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/wire.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/tensor/comparison.h"
 
@@ -48,9 +47,6 @@ private:
     std::vector<DiffRun> m_runs;
     uint64_t m_closed = 0; ///< gaps up to this length are closed at once: kMost are longer
 };
-
-void write(WireWriter& out, const ElementRuns& runs);
-void read(WireReader& in, ElementRuns& out);
 
 /// Where two tensors of one size differ, as Comparison::different counts it. `found`: their comparison.
 ElementRuns differentRuns(

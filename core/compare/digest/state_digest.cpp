@@ -12,113 +12,63 @@
 #include "core/layout/counts.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <numeric>
-#include <type_traits>
 #include <vector>
 
 namespace shardscope {
 
+void wire(auto& io, Wired<Digest> auto& digest)
+{
+    io(digest.low, digest.high);
+    io.word(digest.version, DigestVersion::Two);
+}
+
+void wire(auto& io, Wired<StateShare> auto& share)
+{
+    io(share.state, share.digest, share.elements);
+}
+
+void wire(auto& io, Wired<FileScan> auto& file)
+{
+    io.word(file.file, kNoFile);
+    io(file.bytes, file.digest, file.badRecords, file.error, file.states);
+}
+
 namespace {
 
-void write(WireWriter& out, const Digest& digest)
+/// What a process has found in its files, which completes the scans of the others: files and sums by tensor,
+/// each with its number.
+struct FoundScans {
+    std::vector<std::pair<uint64_t, FileScan>> files;
+    std::vector<std::pair<uint64_t, Digest>> tensors;
+    std::vector<std::pair<uint64_t, Digest>> rounded;
+    std::vector<std::pair<uint64_t, Statistics>> statistics;
+};
+
+void wire(auto& io, Wired<FoundScans> auto& found)
 {
-    out.number(digest.low);
-    out.number(digest.high);
-    out.number(static_cast<uint64_t>(digest.version));
+    io(found.files, found.tensors, found.rounded, found.statistics);
 }
 
-Digest readDigest(WireReader& in)
+/// The sums that are not of nothing.
+template <class Value>
+std::vector<std::pair<uint64_t, Value>> filled(const std::vector<Value>& sums, const auto& isEmpty)
 {
-    const uint64_t low = in.number();
-    const uint64_t high = in.number();
-    return {low, high, static_cast<DigestVersion>(in.number())};
-}
-
-void write(WireWriter& out, const FileScan& file)
-{
-    out.number(index(file.file));
-    out.number(file.bytes);
-    out.text(file.digest);
-    out.number(file.badRecords.size());
-    for (const std::string& name : file.badRecords)
-        out.text(name);
-    writeStatus(out, file.error ? Status(forward(*file.error)) : Status());
-    out.number(file.states.size());
-    for (const StateShare& share : file.states) {
-        out.text(share.state);
-        write(out, share.digest);
-        out.number(share.elements);
-    }
-}
-
-FileScan readFile(WireReader& in)
-{
-    FileScan out;
-    out.file = FileId{in.number32()};
-    out.bytes = in.number();
-    out.digest = in.text();
-    const uint64_t bad = in.count();
-    for (uint64_t i = 0; i < bad && in.isGood(); ++i)
-        out.badRecords.push_back(in.text());
-    if (const Status status = readStatus(in); !status)
-        out.error = status.error();
-    const uint64_t states = in.count();
-    for (uint64_t i = 0; i < states && in.isGood(); ++i) {
-        StateShare share;
-        share.state = in.text();
-        share.digest = readDigest(in);
-        share.elements = in.number();
-        out.states.push_back(std::move(share));
+    std::vector<std::pair<uint64_t, Value>> out;
+    for (size_t i = 0; i < sums.size(); ++i) {
+        if (!isEmpty(sums[i]))
+            out.emplace_back(i, sums[i]);
     }
     return out;
 }
 
-/// Numbers of the entries that are not zero, each with its value.
-void writeSums(WireWriter& out, const std::vector<Digest>& sums)
+template <class Value>
+void add(const std::vector<std::pair<uint64_t, Value>>& found, std::vector<Value>& sums)
 {
-    for (size_t i = 0; i < sums.size(); ++i) {
-        if (sums[i].version == DigestVersion::None)
-            continue;
-        out.number(i + 1);
-        write(out, sums[i]);
-    }
-    out.number(0);
-}
-
-void addSums(WireReader& in, std::vector<Digest>& sums)
-{
-    for (uint64_t i = in.number(); i > 0 && in.isGood(); i = in.number()) {
-        const Digest digest = readDigest(in);
-        if (i <= sums.size())
-            sums[i - 1] += digest;
-    }
-}
-
-/// All processes run the same program, so that a value's bytes are its spelling.
-static_assert(std::is_trivially_copyable_v<Statistics>);
-
-void writeStatistics(WireWriter& out, const std::vector<Statistics>& statistics)
-{
-    for (size_t i = 0; i < statistics.size(); ++i) {
-        if (statistics[i].elements == 0)
-            continue;
-        out.number(i + 1);
-        out.text({reinterpret_cast<const char*>(&statistics[i]), sizeof(Statistics)});
-    }
-    out.number(0);
-}
-
-void addStatistics(WireReader& in, std::vector<Statistics>& statistics)
-{
-    for (uint64_t i = in.number(); i > 0 && in.isGood(); i = in.number()) {
-        const std::string bytes = in.text();
-        Statistics found;
-        if (i > statistics.size() || bytes.size() != sizeof(found))
-            continue;
-        std::memcpy(&found, bytes.data(), sizeof(found));
-        statistics[i - 1] += found;
+    for (const auto& [i, value] : found) {
+        if (i < sums.size())
+            sums[i] += value;
     }
 }
 
@@ -139,33 +89,26 @@ std::vector<size_t> filesToScan(const std::vector<uint64_t>& sizes, const Shared
 Status combineScans(
     SharedWork& shared, const std::vector<size_t>& own, const Status& scanned, CheckpointScan& scan)
 {
-    WireWriter out;
-    out.number(own.size());
-    for (const size_t i : own) {
-        out.number(i);
-        write(out, scan.files[i]);
-    }
-    writeSums(out, scan.tensors);
-    writeSums(out, scan.rounded);
-    writeStatistics(out, scan.statistics);
+    const auto isNone = [](const Digest& sum) { return sum.version == DigestVersion::None; };
+    FoundScans found{{}, filled(scan.tensors, isNone), filled(scan.rounded, isNone),
+        filled(scan.statistics, [](const Statistics& sum) { return sum.elements == 0; })};
+    for (const size_t i : own)
+        found.files.emplace_back(i, scan.files[i]);
     SHARDSCOPE_TRY(const auto all,
-        shared.exchange(scanned ? Result<std::string>(out.take()) : forward(scanned.error())));
+        shared.exchange(scanned ? Result<std::string>(toWire(found)) : forward(scanned.error())));
     for (uint32_t rank = 0; rank < all.size(); ++rank) {
         if (rank == shared.rank())
             continue;
-        WireReader in(all[rank]);
-        const uint64_t count = in.count();
-        for (uint64_t i = 0; i < count && in.isGood(); ++i) {
-            const uint64_t number = in.number();
-            FileScan file = readFile(in);
-            if (number < scan.files.size())
-                scan.files[number] = std::move(file);
-        }
-        addSums(in, scan.tensors);
-        addSums(in, scan.rounded);
-        addStatistics(in, scan.statistics);
-        if (!in.isGood())
+        FoundScans other;
+        if (!fromWire(all[rank], other))
             return fail(ErrorCode::Internal, "a process of the job sent what cannot be read");
+        for (auto& [i, file] : other.files) {
+            if (i < scan.files.size())
+                scan.files[i] = std::move(file);
+        }
+        add(other.tensors, scan.tensors);
+        add(other.rounded, scan.rounded);
+        add(other.statistics, scan.statistics);
     }
     return {};
 }

@@ -280,51 +280,33 @@ Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request
     return job.poll(); // a read of the last ones may have been given up
 }
 
-void write(WireWriter& out, const FoundStatistics& found)
+namespace {
+
+/// What is sent of a tensor: which one it is, and what was found.
+struct Sent {
+    std::string param;
+    std::string state;
+    std::string dtype;
+    uint64_t elements = 0;
+    bool exact = true;
+    FoundStatistics found;
+};
+
+void wire(auto& io, Wired<Sent> auto& sent)
 {
-    out.plain(found.statistics);
-    const auto counts = found.histogram.counts();
-    out.number(counts.size());
-    uint32_t before = 0;
-    for (const auto& [upperBits, count] : counts) {
-        out.number(upperBits - before);
-        out.number(count);
-        before = upperBits;
-    }
-    out.number(found.missing);
-    writeStatus(out, found.firstError ? Status(forward(*found.firstError)) : Status());
+    io(sent.param, sent.state, sent.dtype, sent.elements, sent.exact, sent.found);
 }
 
-void read(WireReader& in, FoundStatistics& out)
-{
-    out.statistics = in.plain<Statistics>();
-    const uint64_t bins = in.count();
-    uint64_t upperBits = 0;
-    for (uint64_t i = 0; i < bins && in.isGood(); ++i) {
-        upperBits += in.number32();
-        if (upperBits > UINT16_MAX) {
-            in.fail();
-            break;
-        }
-        out.histogram.add(static_cast<uint32_t>(upperBits), in.number());
-    }
-    out.missing = in.number();
-    if (const Status status = readStatus(in); !status)
-        out.firstError = status.error();
-}
+} // namespace
 
 std::string wireText(const Checkpoint& checkpoint, const std::vector<TensorStatistics>& tensors)
 {
     WireWriter out;
-    out.number(tensors.size());
-    for (const TensorStatistics& tensor : tensors) {
-        out.text(checkpoint.params[index(tensor.tensor.param)].name);
-        out.text(tensor.tensor.state);
-        out.text(dtypeName(tensor.dtype));
-        out.number(tensor.elements);
-        out.number(tensor.exact ? 1 : 0);
-        write(out, FoundStatistics{tensor.found, tensor.histogram, tensor.missing, tensor.unreadable});
-    }
+    out(tensors.size());
+    for (const TensorStatistics& tensor : tensors)
+        out(Sent{checkpoint.params[index(tensor.tensor.param)].name, tensor.tensor.state,
+            std::string(dtypeName(tensor.dtype)), tensor.elements, tensor.exact,
+            {tensor.found, tensor.histogram, tensor.missing, tensor.unreadable}});
     return out.take();
 }
 
@@ -332,33 +314,24 @@ Result<std::vector<TensorStatistics>> statisticsFromWire(
     const Checkpoint& checkpoint, const std::vector<TensorAsked>& tensors, std::string_view text)
 {
     WireReader in(text);
-    bool isOfThese = in.number() == tensors.size();
+    in.require(in.number() == tensors.size());
     std::vector<TensorStatistics> out;
-    for (size_t i = 0; i < tensors.size() && isOfThese && in.isGood(); ++i) {
-        TensorStatistics& tensor = out.emplace_back();
-        tensor.tensor = tensors[i];
+    for (size_t i = 0; i < tensors.size() && in.isGood(); ++i) {
         const auto source = findState(checkpoint, tensors[i].param, tensors[i].state);
-        isOfThese = in.text() == checkpoint.params[index(tensors[i].param)].name
-            && in.text() == tensors[i].state && source && in.text() == dtypeName(source->dtype)
-            && in.number() == source->elements;
-        if (!isOfThese)
-            break;
-        tensor.dtype = source->dtype;
-        tensor.elements = source->elements;
-        tensor.exact = in.number() != 0;
-        FoundStatistics found;
-        read(in, found);
-        const Statistics& counts = found.statistics;
-        isOfThese = counts.elements <= tensor.elements && found.missing <= tensor.elements
-            && counts.zeros <= counts.elements && counts.nans <= counts.elements
+        Sent sent;
+        in(sent);
+        auto& [counts, histogram, missing, firstError] = sent.found;
+        in.require(source && sent.param == checkpoint.params[index(tensors[i].param)].name
+            && sent.state == tensors[i].state && sent.dtype == dtypeName(source->dtype)
+            && sent.elements == source->elements && counts.elements <= sent.elements
+            && missing <= sent.elements && counts.zeros <= counts.elements && counts.nans <= counts.elements
             && counts.infinities <= counts.elements - counts.nans
-            && (!tensor.exact || counts.elements == tensor.elements - found.missing);
-        tensor.found = counts;
-        tensor.histogram = std::move(found.histogram);
-        tensor.missing = found.missing;
-        tensor.unreadable = std::move(found.firstError);
+            && (!sent.exact || counts.elements == sent.elements - missing));
+        if (in.isGood())
+            out.push_back({tensors[i], source->dtype, sent.elements, missing, std::move(firstError),
+                sent.exact, counts, std::move(histogram)});
     }
-    if (!isOfThese || !in.isGood() || !in.atEnd())
+    if (!in.isGood() || in.rest() != 0)
         return fail(ErrorCode::Hostile, "the statistics of another process are not of these tensors");
     return out;
 }

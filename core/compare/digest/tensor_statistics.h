@@ -63,8 +63,20 @@ struct FoundStatistics {
 };
 
 /// Between processes of one job.
-void write(WireWriter& out, const FoundStatistics& found);
-void read(WireReader& in, FoundStatistics& out);
+template <class Io>
+void wire(Io& io, Wired<FoundStatistics> auto& found)
+{
+    auto bins = found.histogram.counts();
+    io(found.statistics, found.missing, found.firstError);
+    io.list(bins, UINT16_MAX + 1);
+    if constexpr (Io::kReads) {
+        for (const auto& [upperBits, count] : bins) {
+            io.require(upperBits <= UINT16_MAX);
+            if (io.isGood())
+                found.histogram.add(upperBits, count);
+        }
+    }
+}
 
 /// Statistics of tensors, for another process of this version that has opened the same checkpoint.
 std::string wireText(const Checkpoint& checkpoint, const std::vector<TensorStatistics>& tensors);

@@ -53,28 +53,10 @@ struct Found {
     }
 };
 
-void write(WireWriter& out, const Found& found)
+void wire(auto& io, Wired<Found> auto& found)
 {
-    out.number(found.states.size());
-    for (size_t i = 0; i < found.states.size(); ++i) {
-        out.plain(found.states[i]);
-        out.number(found.missing[i]);
-    }
-    out.number(found.updated);
-    out.plain(found.updateSquares);
-    out.plain(found.weightSquares);
-}
-
-void read(WireReader& in, Found& out)
-{
-    const uint64_t states = in.count();
-    for (uint64_t i = 0; i < states && in.isGood(); ++i) {
-        out.states.push_back(in.plain<Statistics>());
-        out.missing.push_back(in.number());
-    }
-    out.updated = in.number();
-    out.updateSquares = in.plain<double>();
-    out.weightSquares = in.plain<double>();
+    io(found.states, found.missing, found.updated, found.updateSquares, found.weightSquares);
+    io.require(found.states.size() == found.missing.size());
 }
 
 /// A parameter that is looked at.

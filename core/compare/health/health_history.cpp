@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/health/health_history.h"
 
+#include "core/base/wire.h"
 #include "core/compare/diff/state_scalars.h"
 #include "core/compare/digest/digested_scalars.h"
 #include "core/io/content_digest.h"
@@ -12,10 +13,40 @@
 
 namespace shardscope {
 
+void wire(auto& io, Wired<StateHealth> auto& state)
+{
+    io(state.state, state.read, state.missing, state.zeros, state.nans, state.infinities);
+    io(state.min, state.max, state.count, state.squares, state.magnitudes);
+}
+
+void wire(auto& io, Wired<HealthRow> auto& row)
+{
+    io(row.name, row.parameters, row.elements, row.exact, row.states);
+    io(row.updated, row.updateSquares, row.weightSquares);
+    io.word(row.noUpdate, NoUpdate::NoMoments);
+    io(row.rule, row.firstStep, row.lastStep, row.shape);
+}
+
+void wire(auto& io, Wired<TagHealth::Group> auto& group)
+{
+    io(group.index, group.rule, group.plannedRate);
+}
+
+void wire(auto& io, Wired<RankSample> auto& sample)
+{
+    io(sample.rank, sample.digest);
+}
+
+void wire(auto& io, Wired<TagHealth> auto& health) // its tag is known, and one with an error is not kept
+{
+    io(health.step, health.skipped, health.exact, health.groups, health.layers, health.params, health.ranks,
+        health.oddRanks);
+}
+
 namespace {
 
 /// Changes with what is computed or how it is stored.
-constexpr std::string_view kFormat = "shardscope health 1";
+constexpr std::string_view kFormat = "shardscope health 2";
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 constexpr size_t kMaxKept = 500; ///< files
 constexpr std::string_view kSuffix = ".health";
@@ -30,72 +61,10 @@ std::string digestOf(std::string_view text)
 std::string keyOf(const Checkpoint& checkpoint, bool exact)
 {
     WireWriter out;
-    out.text(kFormat);
-    out.number(exact ? 1 : 0);
-    out.text(checkpoint.tagFolder.string());
-    out.text(kindName(checkpoint.kind));
-    for (const CheckpointFile& file : checkpoint.files) {
-        out.text(file.name);
-        out.plain(file.identity);
-    }
+    out(kFormat, exact, checkpoint.tagFolder.string(), kindName(checkpoint.kind));
+    for (const CheckpointFile& file : checkpoint.files)
+        out(file.name, file.identity);
     return digestOf(out.take());
-}
-
-std::string bytesOf(const TagHealth& health)
-{
-    WireWriter out;
-    out.plain(health.step);
-    out.plain(health.skipped);
-    out.number(health.exact ? 1 : 0);
-    out.number(health.groups.size());
-    for (const TagHealth::Group& group : health.groups) {
-        out.number(group.index);
-        out.plain(group.rule);
-        out.plain(group.plannedRate);
-    }
-    for (const auto* rows : {&health.layers, &health.params}) {
-        out.number(rows->size());
-        for (const HealthRow& row : *rows)
-            write(out, row);
-    }
-    out.number(health.ranks.size());
-    for (const RankSample& sample : health.ranks) {
-        out.plain(sample.rank);
-        out.text(sample.digest);
-    }
-    out.number(health.oddRanks.size());
-    for (const RankCoordinate& rank : health.oddRanks)
-        out.plain(rank);
-    return out.take();
-}
-
-std::optional<TagHealth> healthFrom(std::string_view bytes)
-{
-    WireReader in(bytes);
-    TagHealth out;
-    out.step = in.plain<std::optional<int64_t>>();
-    out.skipped = in.plain<std::optional<int64_t>>();
-    out.exact = in.number() != 0;
-    for (uint64_t left = in.count(); left > 0 && in.isGood(); --left) {
-        TagHealth::Group& group = out.groups.emplace_back();
-        group.index = in.number32();
-        group.rule = in.plain<UpdateRule>();
-        group.plannedRate = in.plain<std::optional<double>>();
-    }
-    for (auto* rows : {&out.layers, &out.params}) {
-        for (uint64_t left = in.count(); left > 0 && in.isGood(); --left)
-            read(in, rows->emplace_back());
-    }
-    for (uint64_t left = in.count(); left > 0 && in.isGood(); --left) {
-        RankSample& sample = out.ranks.emplace_back();
-        sample.rank = in.plain<RankCoordinate>();
-        sample.digest = in.text();
-    }
-    for (uint64_t left = in.count(); left > 0 && in.isGood(); --left)
-        out.oddRanks.push_back(in.plain<RankCoordinate>());
-    if (!in.isGood() || !in.atEnd())
-        return std::nullopt;
-    return out;
 }
 
 /// torch's schedulers keep the rate that they start from, and OneCycleLR its highest, as options of the
@@ -163,9 +132,10 @@ std::optional<TagHealth> HealthCache::find(const Checkpoint& checkpoint, bool ex
     if (!bytes || bytes->size() < key.size()
         || digestOf(bytes->substr(key.size())) != bytes->substr(0, key.size()))
         return std::nullopt;
-    auto out = healthFrom(std::string_view(*bytes).substr(key.size()));
-    if (out)
-        out->tag = checkpoint.tag;
+    TagHealth out;
+    if (!fromWire(std::string_view(*bytes).substr(key.size()), out))
+        return std::nullopt;
+    out.tag = checkpoint.tag;
     return out;
 }
 
@@ -173,7 +143,7 @@ void HealthCache::keep(const Checkpoint& checkpoint, bool exact, const TagHealth
 {
     if (m_folder.empty() || !checkpoint.fullyRead || health.error)
         return;
-    const std::string content = bytesOf(health);
+    const std::string content = toWire(health);
     io::keepInUserCache(m_files, m_folder / (keyOf(checkpoint, exact) + std::string(kSuffix)),
         digestOf(content) + content, kMaxKept);
 }

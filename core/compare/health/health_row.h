@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/base/string_hash.h"
-#include "core/base/wire.h"
 #include "core/tensor/update_rule.h"
 
 #include <limits>
@@ -95,8 +94,5 @@ private:
     std::vector<HealthRow> m_rows;
     StringMap<size_t> m_byName;
 };
-
-void write(WireWriter& out, const HealthRow& row);
-void read(WireReader& in, HealthRow& out);
 
 } // namespace shardscope

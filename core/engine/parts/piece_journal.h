@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/wire.h"
 #include "core/engine/parts/piece.h"
 
 #include <span>
@@ -9,6 +10,11 @@
 #include <vector>
 
 namespace shardscope {
+
+void wire(auto& io, Wired<FilePiece> auto& piece)
+{
+    io(piece.file, piece.range.begin, piece.range.end);
+}
 
 /// The journal of one part: a line for each piece that is on the disk, one for each that was read back, and
 /// one for each file that a process has ended its work on. Incomplete lines are ignored. Numbers are decimal,

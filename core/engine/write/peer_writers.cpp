@@ -28,55 +28,14 @@ struct Task {
     std::vector<FilePiece> others = {}; ///< to read back once they are recorded there
 };
 
-void writePieces(WireWriter& out, const std::vector<FilePiece>& pieces)
+template <class Io>
+void wire(Io& io, Wired<Task> auto& task)
 {
-    out.number(pieces.size());
-    for (const auto& [file, range] : pieces) {
-        out.number(file);
-        out.number(range.begin);
-        out.number(range.end);
-    }
-}
-
-std::vector<FilePiece> readPieces(WireReader& in)
-{
-    std::vector<FilePiece> out;
-    const uint64_t count = in.count();
-    for (uint64_t i = 0; i < count && in.isGood(); ++i) {
-        FilePiece& piece = out.emplace_back();
-        piece.file = in.number32();
-        piece.range.begin = in.number();
-        piece.range.end = in.number();
-    }
-    return out;
-}
-
-std::string toText(const Task& task)
-{
-    WireWriter out;
-    out.number(static_cast<uint64_t>(task.order));
-    out.text(task.workFolder.native());
-    writePieces(out, task.pieces);
-    out.text(task.records);
-    out.number(task.othersFrom);
-    writePieces(out, task.others);
-    return out.take();
-}
-
-Result<Task> taskFrom(const std::string& text)
-{
-    WireReader in(text);
-    Task out;
-    out.order = static_cast<Order>(in.number32());
-    out.workFolder = in.text();
-    out.pieces = readPieces(in);
-    out.records = in.text();
-    out.othersFrom = in.number();
-    out.others = readPieces(in);
-    if (!in.isGood() || out.order > Order::Check)
-        return fail(ErrorCode::Internal, "process 0 sent a task that cannot be read", {},
-            "all processes must run the same version of the program");
-    return out;
+    std::string folder = task.workFolder.native();
+    io.word(task.order, Order::Check);
+    io(folder, task.pieces, task.records, task.othersFrom, task.others);
+    if constexpr (Io::kReads)
+        task.workFolder = std::move(folder);
 }
 
 /// How a process did its task.
@@ -86,25 +45,9 @@ struct Reply {
     bool readDirectly = true;
 };
 
-std::string toText(const Reply& reply)
+void wire(auto& io, Wired<Reply> auto& reply)
 {
-    WireWriter out;
-    writeStatus(out, reply.status);
-    out.text(reply.lines);
-    out.number(reply.readDirectly ? 1 : 0);
-    return out.take();
-}
-
-Reply replyFrom(const std::string& text)
-{
-    WireReader in(text);
-    Reply out;
-    out.status = readStatus(in);
-    out.lines = in.text();
-    out.readDirectly = in.number() != 0;
-    if (!in.isGood())
-        out.status = fail(ErrorCode::Internal, "a process of the job sent an answer that cannot be read");
-    return out;
+    io(reply.status, reply.lines, reply.readDirectly);
 }
 
 /// The name of what a process records.
@@ -209,20 +152,21 @@ Status serveLeader(io::FileSystem& files, const WritePlan& plan, const ExecuteOp
     for (;;) {
         SHARDSCOPE_TRY(const std::string text, peers.scatter({}));
         Reply reply;
-        const auto task = taskFrom(text);
-        if (!task)
-            reply.status = forward(task.error());
-        else if (task->order == Order::End)
+        Task task;
+        if (!fromWire(text, task))
+            reply.status = fail(ErrorCode::Internal, "process 0 sent a task that cannot be read", {},
+                "all processes must run the same version of the program");
+        else if (task.order == Order::End)
             return job.poll();
         else
-            reply.status = work(files, plan, options, chooseCompute, *task, job, reply);
-        SHARDSCOPE_CHECK(peers.gather(toText(reply)));
+            reply.status = work(files, plan, options, chooseCompute, task, job, reply);
+        SHARDSCOPE_CHECK(peers.gather(toWire(reply)));
     }
 }
 
 Status dismissPeers(Peers& peers)
 {
-    SHARDSCOPE_CHECK(peers.scatter(std::vector<std::string>(peers.size(), toText(Task{}))));
+    SHARDSCOPE_CHECK(peers.scatter(std::vector<std::string>(peers.size(), toWire(Task{}))));
     return {};
 }
 
@@ -288,7 +232,7 @@ Status PeerWriters::check(std::span<const PieceRecord> pieces, PieceJournal& jou
         Task task{.order = Order::Check, .workFolder = workFolder()};
         for (const PieceRecord& record : shares[rank])
             task.records += journalLine(record);
-        tasks[rank] = toText(task);
+        tasks[rank] = toWire(task);
     }
     return run(
         std::move(tasks),
@@ -339,7 +283,7 @@ Result<std::string> PeerWriters::writeTask(uint32_t rank, std::span<const PieceR
             out.records += journalLine(checksums);
         }
     }
-    return toText(out);
+    return toWire(out);
 }
 
 Status PeerWriters::run(std::vector<std::string> tasks,
@@ -350,10 +294,13 @@ Status PeerWriters::run(std::vector<std::string> tasks,
     Reply reply;
     reply.status = own(writer, journalEvents(m_files, m_work.partJournal(journalOf(0)), {}, &reply.lines));
     reply.readDirectly = writer.readDirectly();
-    SHARDSCOPE_TRY(const auto answers, m_peers.gather(toText(reply)));
+    SHARDSCOPE_TRY(const auto answers, m_peers.gather(toWire(reply)));
     Status status;
     for (const std::string& answer : answers) {
-        const Reply each = replyFrom(answer);
+        Reply each;
+        if (!fromWire(answer, each))
+            each.status
+                = fail(ErrorCode::Internal, "a process of the job sent an answer that cannot be read");
         parsePieceJournal(each.lines, journal);
         m_readDirectly = m_readDirectly && each.readDirectly;
         // What stopped the others says more than that they were stopped.

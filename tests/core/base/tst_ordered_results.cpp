@@ -19,14 +19,9 @@ struct Made {
     std::string text;
 };
 
-void write(WireWriter& out, const Made& made)
+void wire(auto& io, Wired<Made> auto& made)
 {
-    out.text(made.text);
-}
-
-void read(WireReader& in, Made& made)
-{
-    made.text = in.text();
+    io(made.text);
 }
 
 /// Runs a loop over `count`, which fails at `fails`, and returns the numbers of the results that were taken.
@@ -91,4 +86,36 @@ TEST_CASE("a failure ends the loop, and no later result is taken")
         {10, 4}, job, [](size_t) -> Result<Made> { return Made{}; },
         [](size_t, const Made&) -> Status { return fail(ErrorCode::Refused, "no"); });
     CHECK(!refused.has_value());
+}
+
+TEST_CASE("what no process of this version writes is refused, and reads as nothing")
+{
+    const auto isRead = [](const auto& written, auto value) {
+        const bool out = fromWire(toWire(written), value);
+        CHECK((out || value == decltype(value){}));
+        return out;
+    };
+    CHECK(isRead(int64_t{-5}, int32_t{0}));
+    CHECK_FALSE(isRead(uint64_t{1} << 32, uint32_t{0}));
+    CHECK_FALSE(isRead(uint64_t{2}, false));
+    CHECK_FALSE(isRead(uint64_t{9}, std::optional<uint64_t>(3)));
+    CHECK_FALSE(isRead(uint64_t{100}, std::string("a list longer than all bytes")));
+    CHECK_FALSE(isRead(std::string("seven b"), 0.0));
+    enum class Word : uint8_t { One, Two };
+    for (const uint64_t number : {0, 1, 2}) {
+        const std::string bytes = toWire(number);
+        WireReader in(bytes);
+        Word word = Word::Two;
+        in.word(word, Word::Two);
+        CHECK(in.isGood() == (number < 2));
+        CHECK(word == (number == 1 ? Word::Two : Word::One));
+    }
+    for (const uint64_t most : {2, 3}) {
+        const std::string bytes = toWire(std::vector<std::string>{"a", "b", "c"});
+        WireReader in(bytes);
+        std::vector<std::string> list;
+        in.list(list, most);
+        CHECK(in.isGood() == (most == 3));
+        CHECK(list.size() == (most == 3 ? 3 : 0));
+    }
 }

@@ -252,13 +252,8 @@ TEST_CASE("runs survive the way between processes")
     piece.runs.resize(1);
     piece.runs[0].different.add(3, 9, 2);
     piece.runs[0].lacking[1].add(12, 20, 8);
-    WireWriter out;
-    write(out, piece);
-    const std::string bytes = out.take();
-    WireReader in(bytes);
     DiffPiece back;
-    read(in, back);
-    CHECK(in.isGood());
+    CHECK(fromWire(toWire(piece), back));
     REQUIRE(back.runs.size() == 1);
     CHECK(back.runs[0].different.runs() == piece.runs[0].different.runs());
     CHECK(back.runs[0].lacking[0].isEmpty());

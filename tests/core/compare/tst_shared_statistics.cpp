@@ -31,14 +31,9 @@ TEST_CASE("statistics pass between processes unchanged, and damaged ones are ref
         = statisticsOf({0.f, -0.f, 1.5f, -2.f, 3e38f, -1e-45f, 0.1f, 0.1f, kInfinity, -kInfinity, NAN});
     found.missing = uint64_t{1} << 40;
     found.firstError = Error{ErrorCode::Unreadable, "reading failed", "a/file", "look at it"};
-    WireWriter out;
-    write(out, found);
-    const std::string text = out.take();
-    WireReader in(text);
+    const std::string text = toWire(found);
     FoundStatistics same;
-    read(in, same);
-    CHECK(in.isGood());
-    CHECK(in.atEnd());
+    CHECK(fromWire(text, same));
     CHECK(same.histogram.counts() == found.histogram.counts());
     CHECK(found.histogram.counts().size() > 7);
     CHECK(std::memcmp(&same.statistics, &found.statistics, sizeof(Statistics)) == 0);
@@ -49,11 +44,11 @@ TEST_CASE("statistics pass between processes unchanged, and damaged ones are ref
     for (size_t i = 0; i < text.size(); ++i) {
         WireReader torn(std::string_view(text).substr(0, i));
         FoundStatistics part;
-        read(torn, part);
+        torn(part);
         CHECK_FALSE(torn.isGood());
         std::string other = text;
         other[i] = static_cast<char>(other[i] ^ 0x81);
         WireReader damaged(other);
-        read(damaged, part); // reads nothing outside
+        damaged(part); // reads nothing outside
     }
 }
