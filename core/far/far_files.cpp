@@ -176,12 +176,6 @@ std::vector<T> forPaths(
     return out;
 }
 
-Error notWritten(const io::Path& path)
-{
-    return {ErrorCode::Unsupported, "nothing is written on another host from here", path.string(),
-        "run the command there, by ssh, or write to a folder of this machine"};
-}
-
 } // namespace
 
 FarFiles::FarFiles(io::FileSystem& own)
@@ -311,81 +305,19 @@ Result<io::Space> FarFiles::space(const io::Path& path)
         askOne(*far, callOf(serve::call::kSpace, *far)), [](const FileResult& found) { return found.space; });
 }
 
-Result<std::unique_ptr<io::WriteFile>> FarFiles::create(const io::Path& path, uint32_t mode)
-{
-    if (isFar(path))
-        return forward(notWritten(path));
-    return ForwardingFileSystem::create(path, mode);
-}
-
-Result<std::unique_ptr<io::WriteFile>> FarFiles::openShared(const io::Path& path, uint32_t mode)
-{
-    if (isFar(path))
-        return forward(notWritten(path));
-    return ForwardingFileSystem::openShared(path, mode);
-}
-
-Status FarFiles::appendSynced(const io::Path& path, std::string_view text)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::appendSynced(path, text);
-}
-
-bool FarFiles::canShareBytes(const io::Path& file, const io::Path& folder)
-{
-    return !isFar(file) && !isFar(folder) && ForwardingFileSystem::canShareBytes(file, folder);
-}
-
-Status FarFiles::makeDirectory(const io::Path& path, uint32_t mode)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::makeDirectory(path, mode);
-}
-
-Status FarFiles::makeDirectories(const io::Path& path)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::makeDirectories(path);
-}
-
-Status FarFiles::removeFile(const io::Path& path)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::removeFile(path);
-}
-
-Status FarFiles::removeTree(const io::Path& path)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::removeTree(path);
-}
-
-Status FarFiles::rename(const io::Path& from, const io::Path& to)
-{
-    return isFar(from) || isFar(to) ? forward(notWritten(to)) : ForwardingFileSystem::rename(from, to);
-}
-
-Status FarFiles::renameNoReplace(const io::Path& from, const io::Path& to)
-{
-    return isFar(from) || isFar(to) ? forward(notWritten(to))
-                                    : ForwardingFileSystem::renameNoReplace(from, to);
-}
-
-Status FarFiles::exchange(const io::Path& a, const io::Path& b)
-{
-    return isFar(a) || isFar(b) ? forward(notWritten(b)) : ForwardingFileSystem::exchange(a, b);
-}
-
-Status FarFiles::syncDirectory(const io::Path& path)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::syncDirectory(path);
-}
-
-Status FarFiles::setMode(const io::Path& path, uint32_t mode)
-{
-    return isFar(path) ? forward(notWritten(path)) : ForwardingFileSystem::setMode(path, mode);
-}
-
 Result<std::unique_ptr<io::FileLock>> FarFiles::lock(const io::Path& path, io::LockKind kind)
 {
     if (isFar(path))
         return std::unique_ptr<io::FileLock>();
     return ForwardingFileSystem::lock(path, kind);
+}
+
+Status FarFiles::beforeWrite(const io::Path& path, const io::Path* further)
+{
+    if (!isFar(path) && (further == nullptr || !isFar(*further)))
+        return {};
+    return fail(ErrorCode::Unsupported, "nothing is written on another host from here", path.string(),
+        "run the command there, by ssh, or write to a folder of this machine");
 }
 
 io::FileSystem& farAndOwnFiles()

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/faulting_file_system.h"
 
-#include "core/io/forwarding_file_system.h"
-
 #include <unistd.h>
 
 #include <csignal>
@@ -105,12 +103,12 @@ private:
 } // namespace
 
 FaultingFileSystem::FaultingFileSystem(FileSystem& inner)
-    : m_inner(inner)
+    : ForwardingFileSystem(inner)
 {
 }
 
 FaultingFileSystem::FaultingFileSystem(FileSystem& inner, Fault fault)
-    : m_inner(inner)
+    : ForwardingFileSystem(inner)
     , m_fault(fault)
 {
 }
@@ -127,148 +125,44 @@ int FaultingFileSystem::nextCall()
     return m_fault.errnoValue;
 }
 
-Result<std::unique_ptr<ReadFile>> FaultingFileSystem::openRead(const Path& path)
+Status FaultingFileSystem::beforeRead(const Path& path)
 {
     if (const int error = nextCall())
         return injected(error, false, path);
-    SHARDSCOPE_TRY(auto file, m_inner.openRead(path));
+    return {};
+}
+
+Status FaultingFileSystem::beforeWrite(const Path& path, const Path* /*further*/)
+{
+    if (const int error = nextCall())
+        return injected(error, true, path);
+    return {};
+}
+
+Result<std::unique_ptr<ReadFile>> FaultingFileSystem::openRead(const Path& path)
+{
+    SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openRead(path));
     return std::unique_ptr<ReadFile>(std::make_unique<FaultingReadFile>(*this, std::move(file)));
 }
 
 Result<std::unique_ptr<WriteFile>> FaultingFileSystem::create(const Path& path, uint32_t mode)
 {
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    SHARDSCOPE_TRY(auto file, m_inner.create(path, mode));
+    SHARDSCOPE_TRY(auto file, ForwardingFileSystem::create(path, mode));
     return std::unique_ptr<WriteFile>(std::make_unique<FaultingWriteFile>(*this, std::move(file)));
 }
 
 Result<std::unique_ptr<WriteFile>> FaultingFileSystem::openShared(const Path& path, uint32_t mode)
 {
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    SHARDSCOPE_TRY(auto file, m_inner.openShared(path, mode));
+    SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openShared(path, mode));
     return std::unique_ptr<WriteFile>(std::make_unique<FaultingWriteFile>(*this, std::move(file)));
 }
 
 Status FaultingFileSystem::appendSynced(const Path& path, std::string_view text)
 {
-    if (const int error = nextCall()) {
-        if (m_fault.tornWrites)
-            SHARDSCOPE_CHECK(m_inner.appendSynced(path, text.substr(0, text.size() / 2)));
-        return injected(error, true, path);
-    }
-    return m_inner.appendSynced(path, text);
-}
-
-Result<std::string> FaultingFileSystem::readSmall(const Path& path, uint64_t limitBytes)
-{
-    if (const int error = nextCall())
-        return injected(error, false, path);
-    return m_inner.readSmall(path, limitBytes);
-}
-
-Result<FileInfo> FaultingFileSystem::stat(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, false, path);
-    return m_inner.stat(path);
-}
-
-Result<std::vector<DirectoryEntry>> FaultingFileSystem::list(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, false, path);
-    return m_inner.list(path);
-}
-
-Result<Path> FaultingFileSystem::canonical(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, false, path);
-    return m_inner.canonical(path);
-}
-
-Result<Space> FaultingFileSystem::space(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, false, path);
-    return m_inner.space(path);
-}
-
-bool FaultingFileSystem::canShareBytes(const Path& file, const Path& folder)
-{
-    return nextCall() == 0 && m_inner.canShareBytes(file, folder);
-}
-
-Status FaultingFileSystem::makeDirectory(const Path& path, uint32_t mode)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.makeDirectory(path, mode);
-}
-
-Status FaultingFileSystem::makeDirectories(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.makeDirectories(path);
-}
-
-Status FaultingFileSystem::removeFile(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.removeFile(path);
-}
-
-Status FaultingFileSystem::removeTree(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.removeTree(path);
-}
-
-Status FaultingFileSystem::rename(const Path& from, const Path& to)
-{
-    if (const int error = nextCall())
-        return injected(error, true, to);
-    return m_inner.rename(from, to);
-}
-
-Status FaultingFileSystem::renameNoReplace(const Path& from, const Path& to)
-{
-    if (const int error = nextCall())
-        return injected(error, true, to);
-    return m_inner.renameNoReplace(from, to);
-}
-
-Status FaultingFileSystem::exchange(const Path& a, const Path& b)
-{
-    if (const int error = nextCall())
-        return injected(error, true, b);
-    return m_inner.exchange(a, b);
-}
-
-Status FaultingFileSystem::syncDirectory(const Path& path)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.syncDirectory(path);
-}
-
-Status FaultingFileSystem::setMode(const Path& path, uint32_t mode)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.setMode(path, mode);
-}
-
-Result<std::unique_ptr<FileLock>> FaultingFileSystem::lock(const Path& path, LockKind kind)
-{
-    if (const int error = nextCall())
-        return injected(error, true, path);
-    return m_inner.lock(path, kind);
+    const Status before = beforeWrite(path, nullptr);
+    if (before || m_fault.tornWrites)
+        SHARDSCOPE_CHECK(inner().appendSynced(path, before ? text : text.substr(0, text.size() / 2)));
+    return before;
 }
 
 } // namespace shardscope::io

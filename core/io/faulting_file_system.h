@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/io/errno_error.h"
-#include "core/io/file_system.h"
+#include "core/io/forwarding_file_system.h"
 
 #include <atomic>
 #include <functional>
@@ -14,7 +14,7 @@ namespace shardscope::io {
 /// Calls are counted over all files and threads, reads and writes alike, in the order they start. The n-th
 /// counted call fails without doing anything; a failing writeAt may first write half (`tornWrites`), as a
 /// full disk does.
-class FaultingFileSystem : public FileSystem
+class FaultingFileSystem : public ForwardingFileSystem
 {
 public:
     struct Fault {
@@ -36,29 +36,15 @@ public:
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;
     Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override;
     Status appendSynced(const Path& path, std::string_view text) override;
-    Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override;
-    Result<FileInfo> stat(const Path& path) override;
-    Result<std::vector<DirectoryEntry>> list(const Path& path) override;
-    Result<Path> canonical(const Path& path) override;
-    Result<Space> space(const Path& path) override;
-    bool canShareBytes(const Path& file, const Path& folder) override;
-    Status makeDirectory(const Path& path, uint32_t mode) override;
-    Status makeDirectories(const Path& path) override;
-    Status removeFile(const Path& path) override;
-    Status removeTree(const Path& path) override;
-    Status rename(const Path& from, const Path& to) override;
-    Status renameNoReplace(const Path& from, const Path& to) override;
-    Status exchange(const Path& a, const Path& b) override;
-    Status syncDirectory(const Path& path) override;
-    Status setMode(const Path& path, uint32_t mode) override;
-    Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind) override;
 
     /// Counts one call; the errno to fail with, or 0. For the files it hands out.
     int nextCall();
     [[nodiscard]] bool tornWrites() const { return m_fault.tornWrites; }
 
 private:
-    FileSystem& m_inner;
+    Status beforeRead(const Path& path) override;
+    Status beforeWrite(const Path& path, const Path* further) override;
+
     Fault m_fault;
     std::atomic<uint64_t> m_calls = 0;
     std::atomic<bool> m_hit = false;

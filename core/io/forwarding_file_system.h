@@ -77,58 +77,106 @@ public:
     {
     }
 
-    Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override { return m_inner.openRead(path); }
+    Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override
+    {
+        return after(beforeRead(path), [&] { return m_inner.openRead(path); });
+    }
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override
     {
-        return m_inner.create(path, mode);
+        return after(beforeWrite(path), [&] { return m_inner.create(path, mode); });
     }
     Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override
     {
-        return m_inner.openShared(path, mode);
+        return after(beforeWrite(path), [&] { return m_inner.openShared(path, mode); });
     }
     Status appendSynced(const Path& path, std::string_view text) override
     {
-        return m_inner.appendSynced(path, text);
+        return after(beforeWrite(path), [&] { return m_inner.appendSynced(path, text); });
     }
     Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override
     {
-        return m_inner.readSmall(path, limitBytes);
+        return after(beforeRead(path), [&] { return m_inner.readSmall(path, limitBytes); });
     }
-    Result<FileInfo> stat(const Path& path) override { return m_inner.stat(path); }
-    Result<std::vector<DirectoryEntry>> list(const Path& path) override { return m_inner.list(path); }
-    Result<Path> canonical(const Path& path) override { return m_inner.canonical(path); }
-    Result<Space> space(const Path& path) override { return m_inner.space(path); }
+    Result<FileInfo> stat(const Path& path) override
+    {
+        return after(beforeRead(path), [&] { return m_inner.stat(path); });
+    }
+    Result<std::vector<DirectoryEntry>> list(const Path& path) override
+    {
+        return after(beforeRead(path), [&] { return m_inner.list(path); });
+    }
+    Result<Path> canonical(const Path& path) override
+    {
+        return after(beforeRead(path), [&] { return m_inner.canonical(path); });
+    }
+    Result<Space> space(const Path& path) override
+    {
+        return after(beforeRead(path), [&] { return m_inner.space(path); });
+    }
     [[nodiscard]] double secondsHeldBack() const override { return m_inner.secondsHeldBack(); }
     bool canShareBytes(const Path& file, const Path& folder) override
     {
-        return m_inner.canShareBytes(file, folder);
+        return beforeWrite(folder, &file) && m_inner.canShareBytes(file, folder);
     }
     Status makeDirectory(const Path& path, uint32_t mode) override
     {
-        return m_inner.makeDirectory(path, mode);
+        return after(beforeWrite(path), [&] { return m_inner.makeDirectory(path, mode); });
     }
-    Status makeDirectories(const Path& path) override { return m_inner.makeDirectories(path); }
-    Status removeFile(const Path& path) override { return m_inner.removeFile(path); }
-    Status removeTree(const Path& path) override { return m_inner.removeTree(path); }
-    Status rename(const Path& from, const Path& to) override { return m_inner.rename(from, to); }
+    Status makeDirectories(const Path& path) override
+    {
+        return after(beforeWrite(path), [&] { return m_inner.makeDirectories(path); });
+    }
+    Status removeFile(const Path& path) override
+    {
+        return after(beforeWrite(path), [&] { return m_inner.removeFile(path); });
+    }
+    Status removeTree(const Path& path) override
+    {
+        return after(beforeWrite(path), [&] { return m_inner.removeTree(path); });
+    }
+    Status rename(const Path& from, const Path& to) override
+    {
+        return after(beforeWrite(to, &from), [&] { return m_inner.rename(from, to); });
+    }
     Status renameNoReplace(const Path& from, const Path& to) override
     {
-        return m_inner.renameNoReplace(from, to);
+        return after(beforeWrite(to, &from), [&] { return m_inner.renameNoReplace(from, to); });
     }
-    Status exchange(const Path& a, const Path& b) override { return m_inner.exchange(a, b); }
-    Status syncDirectory(const Path& path) override { return m_inner.syncDirectory(path); }
-    Status setMode(const Path& path, uint32_t mode) override { return m_inner.setMode(path, mode); }
+    Status exchange(const Path& a, const Path& b) override
+    {
+        return after(beforeWrite(b, &a), [&] { return m_inner.exchange(a, b); });
+    }
+    Status syncDirectory(const Path& path) override
+    {
+        return after(beforeWrite(path), [&] { return m_inner.syncDirectory(path); });
+    }
+    Status setMode(const Path& path, uint32_t mode) override
+    {
+        return after(beforeWrite(path), [&] { return m_inner.setMode(path, mode); });
+    }
     Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind) override
     {
-        return m_inner.lock(path, kind);
+        return after(beforeWrite(path), [&] { return m_inner.lock(path, kind); });
     }
 
 protected:
+    /// Called before a call is passed on, which is not done after an error. `further`: the path that is
+    /// renamed or whose bytes are shared.
+    virtual Status beforeRead(const Path& /*path*/) { return {}; }
+    virtual Status beforeWrite(const Path& /*path*/, const Path* /*further*/ = nullptr) { return {}; }
     /// For the calls for many files or ranges, which are single ones here: a file system that changes no
     /// single call passes them on.
     [[nodiscard]] FileSystem& inner() const { return m_inner; }
 
 private:
+    template <class Call>
+    static auto after(Status before, const Call& call) -> decltype(call())
+    {
+        if (!before)
+            return forward(std::move(before).error());
+        return call();
+    }
+
     FileSystem& m_inner;
 };
 

@@ -349,81 +349,17 @@ Result<io::Space> ObjectFiles::space(const io::Path& path)
     return isObject(path) ? Result<io::Space>(forward(notWritten(path))) : ForwardingFileSystem::space(path);
 }
 
-bool ObjectFiles::canShareBytes(const io::Path& file, const io::Path& folder)
-{
-    return !isObject(file) && !isObject(folder) && ForwardingFileSystem::canShareBytes(file, folder);
-}
-
-Result<std::unique_ptr<io::WriteFile>> ObjectFiles::create(const io::Path& path, uint32_t mode)
-{
-    if (isObject(path))
-        return forward(notWritten(path));
-    return ForwardingFileSystem::create(path, mode);
-}
-
-Result<std::unique_ptr<io::WriteFile>> ObjectFiles::openShared(const io::Path& path, uint32_t mode)
-{
-    if (isObject(path))
-        return forward(notWritten(path));
-    return ForwardingFileSystem::openShared(path, mode);
-}
-
-Status ObjectFiles::appendSynced(const io::Path& path, std::string_view text)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::appendSynced(path, text);
-}
-
-Status ObjectFiles::makeDirectory(const io::Path& path, uint32_t mode)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::makeDirectory(path, mode);
-}
-
-Status ObjectFiles::makeDirectories(const io::Path& path)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::makeDirectories(path);
-}
-
-Status ObjectFiles::removeFile(const io::Path& path)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::removeFile(path);
-}
-
-Status ObjectFiles::removeTree(const io::Path& path)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::removeTree(path);
-}
-
-Status ObjectFiles::rename(const io::Path& from, const io::Path& to)
-{
-    return isObject(from) || isObject(to) ? forward(notWritten(to)) : ForwardingFileSystem::rename(from, to);
-}
-
-Status ObjectFiles::renameNoReplace(const io::Path& from, const io::Path& to)
-{
-    return isObject(from) || isObject(to) ? forward(notWritten(to))
-                                          : ForwardingFileSystem::renameNoReplace(from, to);
-}
-
-Status ObjectFiles::exchange(const io::Path& a, const io::Path& b)
-{
-    return isObject(a) || isObject(b) ? forward(notWritten(b)) : ForwardingFileSystem::exchange(a, b);
-}
-
-Status ObjectFiles::syncDirectory(const io::Path& path)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::syncDirectory(path);
-}
-
-Status ObjectFiles::setMode(const io::Path& path, uint32_t mode)
-{
-    return isObject(path) ? forward(notWritten(path)) : ForwardingFileSystem::setMode(path, mode);
-}
-
 Result<std::unique_ptr<io::FileLock>> ObjectFiles::lock(const io::Path& path, io::LockKind kind)
 {
     if (isObject(path))
         return std::unique_ptr<io::FileLock>();
     return ForwardingFileSystem::lock(path, kind);
+}
+
+Status ObjectFiles::beforeWrite(const io::Path& path, const io::Path* further)
+{
+    return isObject(path) || (further != nullptr && isObject(*further)) ? forward(notWritten(path))
+                                                                        : Status();
 }
 
 ObjectFiles& objectsAndOwnFiles()

@@ -28,9 +28,6 @@ public:
     ObjectFiles& operator=(const ObjectFiles&) = delete;
 
     Opened openRead(const io::Path& path) override;
-    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override;
-    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override;
-    Status appendSynced(const io::Path& path, std::string_view text) override;
     Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
     std::vector<Opened> openReadAll(std::span<const io::Path> paths) override;
     std::vector<Result<io::FileInfo>> statAll(std::span<const io::Path> paths) override;
@@ -40,16 +37,6 @@ public:
     Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
     Result<io::Path> canonical(const io::Path& path) override;
     Result<io::Space> space(const io::Path& path) override;
-    bool canShareBytes(const io::Path& file, const io::Path& folder) override;
-    Status makeDirectory(const io::Path& path, uint32_t mode) override;
-    Status makeDirectories(const io::Path& path) override;
-    Status removeFile(const io::Path& path) override;
-    Status removeTree(const io::Path& path) override;
-    Status rename(const io::Path& from, const io::Path& to) override;
-    Status renameNoReplace(const io::Path& from, const io::Path& to) override;
-    Status exchange(const io::Path& a, const io::Path& b) override;
-    Status syncDirectory(const io::Path& path) override;
-    Status setMode(const io::Path& path, uint32_t mode) override;
     Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind kind) override;
 
     [[nodiscard]] StoreTraffic traffic() const;
@@ -57,6 +44,8 @@ public:
     void setStop(std::stop_token stop);
 
 private:
+    Status beforeWrite(const io::Path& path, const io::Path* further) override;
+
     class Known;
     std::unique_ptr<Known> m_known;
 };

@@ -51,20 +51,22 @@ Result<std::shared_ptr<SkeletonArchive>> SkeletonFiles::archiveAt(const io::Path
 {
     const std::lock_guard lock(m_mutex);
     const auto known = m_archives.find(path.string());
-    const auto info = m_inner.stat(path);
+    const auto info = inner().stat(path);
     if (!info || info->type != io::FileType::Regular)
         return std::shared_ptr<SkeletonArchive>();
     if (known != m_archives.end() && known->second->identity() == info->identity)
         return known->second;
-    if (!SkeletonArchive::isOne(m_inner, path))
+    if (!SkeletonArchive::isOne(inner(), path))
         return std::shared_ptr<SkeletonArchive>();
-    SHARDSCOPE_TRY(auto archive, SkeletonArchive::read(m_inner, path));
+    SHARDSCOPE_TRY(auto archive, SkeletonArchive::read(inner(), path));
     m_archives[path.string()] = archive;
     return archive;
 }
 
-Status SkeletonFiles::checkWritable(const io::Path& path)
+Status SkeletonFiles::beforeWrite(const io::Path& path, const io::Path* further)
 {
+    if (further != nullptr)
+        SHARDSCOPE_CHECK(SkeletonFiles::beforeWrite(*further, nullptr));
     SHARDSCOPE_TRY(const auto folder, placeOf(path.parent_path()));
     if (folder)
         return fail(ErrorCode::NoPermission, "a skeleton is read-only", path.string());
@@ -74,14 +76,14 @@ Status SkeletonFiles::checkWritable(const io::Path& path)
 Result<std::unique_ptr<io::ReadFile>> SkeletonFiles::openRead(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto place, placeOf(path));
-    return place ? place->archive->openRead(place->path, path) : m_inner.openRead(path);
+    return place ? place->archive->openRead(place->path, path) : inner().openRead(path);
 }
 
 Result<std::string> SkeletonFiles::readSmall(const io::Path& path, uint64_t limitBytes)
 {
     SHARDSCOPE_TRY(const auto place, placeOf(path));
     if (!place)
-        return m_inner.readSmall(path, limitBytes);
+        return inner().readSmall(path, limitBytes);
     SHARDSCOPE_TRY(const auto file, place->archive->openRead(place->path, path));
     if (file->size() > limitBytes)
         return fail(ErrorCode::LimitExceeded,
@@ -94,23 +96,23 @@ Result<std::string> SkeletonFiles::readSmall(const io::Path& path, uint64_t limi
 Result<io::FileInfo> SkeletonFiles::stat(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto place, placeOf(path));
-    return place ? place->archive->stat(place->path) : m_inner.stat(path);
+    return place ? place->archive->stat(place->path) : inner().stat(path);
 }
 
 Result<std::vector<io::DirectoryEntry>> SkeletonFiles::list(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto place, placeOf(path));
-    return place ? place->archive->list(place->path) : m_inner.list(path);
+    return place ? place->archive->list(place->path) : inner().list(path);
 }
 
 Result<io::Path> SkeletonFiles::canonical(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto place, placeOf(path));
     if (!place)
-        return m_inner.canonical(path);
+        return inner().canonical(path);
     // The name stays, also that of a link: its ending identifies a skeleton.
     const io::Path folder = place->file.parent_path();
-    SHARDSCOPE_TRY(io::Path file, m_inner.canonical(folder.empty() ? io::Path(".") : folder));
+    SHARDSCOPE_TRY(io::Path file, inner().canonical(folder.empty() ? io::Path(".") : folder));
     file /= place->file.filename();
     const std::string& inside = place->path.empty() ? place->archive->index().open : place->path;
     SHARDSCOPE_CHECK(place->archive->stat(inside));
@@ -120,12 +122,12 @@ Result<io::Path> SkeletonFiles::canonical(const io::Path& path)
 Result<io::Space> SkeletonFiles::space(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto place, placeOf(path));
-    return m_inner.space(place ? place->file : path);
+    return inner().space(place ? place->file : path);
 }
 
 bool SkeletonFiles::canShareBytes(const io::Path& file, const io::Path& folder)
 {
-    return !isInSkeleton(file) && !isInSkeleton(folder) && m_inner.canShareBytes(file, folder);
+    return !isInSkeleton(file) && !isInSkeleton(folder) && inner().canShareBytes(file, folder);
 }
 
 bool SkeletonFiles::mayHoldSkeleton(std::span<const io::Path> paths)
@@ -137,103 +139,22 @@ bool SkeletonFiles::mayHoldSkeleton(std::span<const io::Path> paths)
 
 std::vector<SkeletonFiles::Opened> SkeletonFiles::openReadAll(std::span<const io::Path> paths)
 {
-    return mayHoldSkeleton(paths) ? FileSystem::openReadAll(paths) : m_inner.openReadAll(paths);
+    return mayHoldSkeleton(paths) ? FileSystem::openReadAll(paths) : inner().openReadAll(paths);
 }
 
 std::vector<Result<io::FileInfo>> SkeletonFiles::statAll(std::span<const io::Path> paths)
 {
-    return mayHoldSkeleton(paths) ? FileSystem::statAll(paths) : m_inner.statAll(paths);
+    return mayHoldSkeleton(paths) ? FileSystem::statAll(paths) : inner().statAll(paths);
 }
 
 std::vector<Status> SkeletonFiles::readAll(std::span<const io::ReadRange> ranges)
 {
-    return m_inner.readAll(ranges); // which takes files of others, too
+    return inner().readAll(ranges); // which takes files of others, too
 }
 
 std::vector<Status> SkeletonFiles::checkAllUnchanged(std::span<const io::ReadFile* const> files)
 {
-    return m_inner.checkAllUnchanged(files);
-}
-
-Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::create(const io::Path& path, uint32_t mode)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.create(path, mode);
-}
-
-Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::openShared(const io::Path& path, uint32_t mode)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.openShared(path, mode);
-}
-
-Status SkeletonFiles::appendSynced(const io::Path& path, std::string_view text)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.appendSynced(path, text);
-}
-
-Status SkeletonFiles::makeDirectory(const io::Path& path, uint32_t mode)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.makeDirectory(path, mode);
-}
-
-Status SkeletonFiles::makeDirectories(const io::Path& path)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.makeDirectories(path);
-}
-
-Status SkeletonFiles::removeFile(const io::Path& path)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.removeFile(path);
-}
-
-Status SkeletonFiles::removeTree(const io::Path& path)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.removeTree(path);
-}
-
-Status SkeletonFiles::rename(const io::Path& from, const io::Path& to)
-{
-    SHARDSCOPE_CHECK(checkWritable(from));
-    SHARDSCOPE_CHECK(checkWritable(to));
-    return m_inner.rename(from, to);
-}
-
-Status SkeletonFiles::renameNoReplace(const io::Path& from, const io::Path& to)
-{
-    SHARDSCOPE_CHECK(checkWritable(from));
-    SHARDSCOPE_CHECK(checkWritable(to));
-    return m_inner.renameNoReplace(from, to);
-}
-
-Status SkeletonFiles::exchange(const io::Path& a, const io::Path& b)
-{
-    SHARDSCOPE_CHECK(checkWritable(a));
-    SHARDSCOPE_CHECK(checkWritable(b));
-    return m_inner.exchange(a, b);
-}
-
-Status SkeletonFiles::syncDirectory(const io::Path& path)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.syncDirectory(path);
-}
-
-Status SkeletonFiles::setMode(const io::Path& path, uint32_t mode)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.setMode(path, mode);
-}
-
-Result<std::unique_ptr<io::FileLock>> SkeletonFiles::lock(const io::Path& path, io::LockKind kind)
-{
-    SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.lock(path, kind);
+    return inner().checkAllUnchanged(files);
 }
 
 io::FileSystem& realFilesAndSkeletons()

@@ -4,6 +4,7 @@
 // Folder core/torchfile/skeleton: reads skeletons, so that all rooms see them as ordinary folders whose
 // values cannot be read; core/engine/skeleton writes them. Start with SkeletonFiles.
 
+#include "core/io/forwarding_file_system.h"
 #include "core/torchfile/skeleton/skeleton_archive.h"
 
 #include <memory>
@@ -18,22 +19,19 @@ namespace shardscope {
 ///
 /// For a file that begins like a skeleton but cannot be read as one, every call fails. Thread-safe. Opened
 /// skeletons stay in memory (index and tree).
-class SkeletonFiles final : public io::FileSystem
+class SkeletonFiles final : public io::ForwardingFileSystem
 {
 public:
     explicit SkeletonFiles(io::FileSystem& inner)
-        : m_inner(inner)
+        : io::ForwardingFileSystem(inner)
     {
     }
 
-    [[nodiscard]] io::FileSystem& inner() const { return m_inner; }
+    using io::ForwardingFileSystem::inner;
     /// Whether `path` is a skeleton or is in one.
     [[nodiscard]] bool isInSkeleton(const io::Path& path);
 
     Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override;
-    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override;
-    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override;
-    Status appendSynced(const io::Path& path, std::string_view text) override;
     Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
     std::vector<Opened> openReadAll(std::span<const io::Path> paths) override;
     std::vector<Result<io::FileInfo>> statAll(std::span<const io::Path> paths) override;
@@ -43,18 +41,7 @@ public:
     Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
     Result<io::Path> canonical(const io::Path& path) override;
     Result<io::Space> space(const io::Path& path) override;
-    [[nodiscard]] double secondsHeldBack() const override { return m_inner.secondsHeldBack(); }
     bool canShareBytes(const io::Path& file, const io::Path& folder) override;
-    Status makeDirectory(const io::Path& path, uint32_t mode) override;
-    Status makeDirectories(const io::Path& path) override;
-    Status removeFile(const io::Path& path) override;
-    Status removeTree(const io::Path& path) override;
-    Status rename(const io::Path& from, const io::Path& to) override;
-    Status renameNoReplace(const io::Path& from, const io::Path& to) override;
-    Status exchange(const io::Path& a, const io::Path& b) override;
-    Status syncDirectory(const io::Path& path) override;
-    Status setMode(const io::Path& path, uint32_t mode) override;
-    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind kind) override;
 
 private:
     /// A place in a skeleton.
@@ -69,9 +56,8 @@ private:
     /// Whether one of the paths may be in a skeleton, by its name alone.
     static bool mayHoldSkeleton(std::span<const io::Path> paths);
     /// NoPermission for places inside of one: the skeleton itself is a file like others.
-    Status checkWritable(const io::Path& path);
+    Status beforeWrite(const io::Path& path, const io::Path* further) override;
 
-    io::FileSystem& m_inner;
     std::mutex m_mutex;
     std::map<std::string, std::shared_ptr<SkeletonArchive>> m_archives; ///< by path
 };
