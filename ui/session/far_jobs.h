@@ -65,8 +65,6 @@ public:
     /// with "~/" are paths in the home folder.
     void start(const std::string& host, std::vector<std::string> words);
     [[nodiscard]] const QList<FarJob*>& jobs() const { return m_jobs; }
-    /// A start is under way.
-    [[nodiscard]] bool isStarting() const { return m_starter.isRunning(); }
 
 Q_SIGNALS:
     void added(shardscope::ui::FarJob* job);

@@ -32,7 +32,6 @@ public:
     [[nodiscard]] QString fileOffsetText(uint64_t line) const;
     /// "[4] · dp 0 holds elements 0 to 7 · FILE, byte 6,720"
     [[nodiscard]] QString placeText(uint64_t element) const;
-    [[nodiscard]] uint64_t firstLine() const { return m_lines.first(); }
 
     [[nodiscard]] CellTable cellTable() const override;
     [[nodiscard]] QString cellValue(int row, int column) const override;

@@ -37,7 +37,6 @@ public:
     /// One element's little-endian bytes, valid until the next call. NotYet starts its read.
     [[nodiscard]] Known element(uint64_t element, const uint8_t** bytes);
     [[nodiscard]] bool isReading() const { return !m_pending.isEmpty(); }
-    [[nodiscard]] qsizetype pagesHeld() const { return m_pages.size(); }
 
 Q_SIGNALS:
     void arrived();
