@@ -4,10 +4,10 @@
 #include "tests/hostile/hostile_fixture.h"
 
 #include "core/engine/write/execute.h"
-#include "core/io/faulting_file_system.h"
 #include "core/plan/export/export.h"
 #include "core/plan/repair/repair.h"
 #include "core/plan/reshard/reshard.h"
+#include "tests/support/faulting_file_system.h"
 
 #include <doctest/doctest.h>
 

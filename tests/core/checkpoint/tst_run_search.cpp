@@ -3,7 +3,7 @@
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/folder/run_search.h"
 #include "core/engine/verify/run_list.h"
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 

@@ -3,9 +3,9 @@
 // DeepSpeed wrote.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/skeleton/skeleton.h"
-#include "core/io/faulting_file_system.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "tests/support/damages.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/torch_archive_builder.h"
 
 #include <array>

@@ -4,8 +4,8 @@
 
 #include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
-#include "core/io/faulting_file_system.h"
 #include "tests/support/damages.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/waiting_file_system.h"
 
 #include <array>

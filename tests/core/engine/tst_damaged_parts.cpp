@@ -3,7 +3,7 @@
 #include "tests/core/engine/execute_fixture.h"
 
 #include "core/engine/write/part_run.h"
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/thread_peers.h"
 
 #include <fcntl.h>

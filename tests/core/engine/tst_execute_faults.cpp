@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/core/engine/execute_fixture.h"
 
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that belong to the target but are next to it in the run folder: a framework's files.
-#include "core/io/faulting_file_system.h"
 #include "tests/core/engine/execute_fixture.h"
+#include "tests/support/faulting_file_system.h"
 
 #include <cerrno>
 

@@ -4,8 +4,8 @@
 #include "core/checkpoint/open/open.h"
 #include "core/engine/verify/verify.h"
 #include "core/engine/write/execute.h"
-#include "core/io/faulting_file_system.h"
 #include "core/plan/export/export.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/engine/write/part_run.h"
 #include "core/engine/write/work_folder.h"
-#include "core/io/faulting_file_system.h"
 #include "core/io/forwarding_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/thread_peers.h"
 
 #include <algorithm>

@@ -5,11 +5,11 @@
 #include "core/checkpoint/open/open.h"
 #include "core/engine/skeleton/skeleton_content.h"
 #include "core/io/crc32.h"
-#include "core/io/faulting_file_system.h"
 #include "core/torchfile/pickle/pickle_emitter.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "core/torchfile/torch_file.h"
 #include "tests/core/engine/execute_fixture.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/places.h"
 #include "tests/support/torch_archive_builder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 
 #include "tests/support/temporary_folder.h"
 

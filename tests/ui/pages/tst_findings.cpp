@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"

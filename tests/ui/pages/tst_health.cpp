@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The health page: figures of every layer, alarms in words, and the other tags of the run.
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/models/model_roles.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overview, Files and Parameters by mouse and keyboard, and their texts for files that cannot be read.
-#include "core/io/faulting_file_system.h"
 #include "core/layout/counts.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/pages/compare_fixture.h"
 #include "tests/ui/pages/tensor_fixture.h"

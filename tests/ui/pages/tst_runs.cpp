@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page Runs: a folder of runs as a table, and the tags of a run over time, by mouse and keyboard.
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/reshard_dialog.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open/open.h"
-#include "core/io/faulting_file_system.h"
+#include "tests/support/faulting_file_system.h"
 #include "tests/support/places.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"

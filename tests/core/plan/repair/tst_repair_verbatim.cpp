@@ -4,9 +4,9 @@
 #include "core/engine/write/output_builder.h"
 #include "core/engine/write/part_run.h"
 #include "core/engine/write/preflight.h"
-#include "core/io/faulting_file_system.h"
 #include "core/io/forwarding_file_system.h"
 #include "tests/core/plan/repair/repair_fixture.h"
+#include "tests/support/faulting_file_system.h"
 
 #include <algorithm>
 #include <atomic>
