@@ -71,6 +71,20 @@ Place placeNamed(const Finding& finding, const std::string& fact)
     return part == finding.parts.end() ? Place(fact) : *part;
 }
 
+/// What a fact adds to the place of its finding, which is shown above it. May be empty.
+std::string besides(const Place& where, std::string fact)
+{
+    const std::string file = where.file();
+    if (fact == file || (where.param() != nullptr && fact == where.param()->name))
+        return {};
+    // An error names the path of the file.
+    const size_t name = file.empty() ? std::string::npos : fact.rfind('/' + file);
+    const size_t path = name == std::string::npos ? name : fact.rfind(": ", name);
+    if (path != std::string::npos)
+        fact.erase(path, name + 1 + file.size() - path);
+    return fact;
+}
+
 } // namespace
 
 FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
@@ -192,10 +206,10 @@ QString FindingDetails::findingText(const FindingGroup& alike, const Checkpoint*
         addPlace(finding.where);
     std::set<std::string> shown{finding.where.text()}; // each once
     for (const Finding* each : alike.findings) {
-        for (const std::string& fact : each->evidence) {
+        for (const std::string& evidence : each->evidence) {
+            const std::string fact = besides(finding.where, evidence);
             const Place named = placeNamed(*each, fact);
-            const std::string text = named.text();
-            if (!shown.insert(text).second)
+            if (fact.empty() || !shown.insert(named.text()).second)
                 continue;
             if (checkpoint != nullptr && !waysTo(*checkpoint, named).empty())
                 addPlace(named);

@@ -71,6 +71,23 @@ private Q_SLOTS:
         }
     }
 
+    /// The error that is its evidence names the file, too.
+    void aPlaceIsNamedOnce()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero2-universal-w2", ui.folder(u"torn"_s));
+        const QString name = u"mp_rank_00_model_states.pt"_s;
+        QVERIFY(QFile::resize(run + u"/global_step5/"_s + name, 4000));
+        QVERIFY(ui.open(run));
+        QVERIFY(ui.window().showPage(u"findings"_s));
+        QVERIFY(ui.settle());
+        const auto* model = ui.find<FindingsPage>("findingsPage")->model();
+        ui.find<QTreeView>("findingTree")
+            ->setCurrentIndex(model->find({"file-torn", Severity::Error, {}, {}}));
+        const QString text = ui.find<QTextBrowser>("findingText")->toPlainText();
+        QVERIFY2(text.count(name) == 1 && text.contains(u"the file ends within"_s), qPrintable(text));
+    }
+
     void aThreadOpensInABrowser()
     {
         WindowFixture ui;
