@@ -89,6 +89,8 @@ void ReshardForm::makeLayout()
 {
     auto* ranks = new QGridLayout;
     m_ranks->setMinimumWidth(96);
+    // The lowest of fixed heights limits a row of a grid, and with it the curves.
+    m_rankSlider->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     ranks->setHorizontalSpacing(10);
     ranks->setColumnStretch(1, 1);
     ranks->addWidget(m_ranks, 0, 0);
