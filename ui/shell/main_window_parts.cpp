@@ -36,8 +36,9 @@ void MainWindow::makePages()
     m_messages = new MessageBar(m_theme, centre);
     m_messages->setObjectName(u"windowMessages"_s);
     m_jobs.setMessages(m_messages);
-    m_tabs = new PageTabs(
-        {m_session, m_session.selection(), m_compareRun, m_findingStore, m_settings, m_theme}, centre);
+    const PageContext context{
+        m_session, m_session.selection(), m_compareRun, m_findingStore, m_settings, m_theme};
+    m_tabs = new PageTabs(context, centre);
     auto* rows = new QVBoxLayout(centre);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
@@ -58,6 +59,7 @@ void MainWindow::makePages()
     parts->addWidget(new HostBar(m_theme, whole));
     parts->addWidget(m_stack, 1);
     setCentralWidget(whole);
+    m_tabs->addPages(context);
 }
 
 void MainWindow::makeToolBar()

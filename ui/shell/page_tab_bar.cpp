@@ -53,6 +53,9 @@ const PageTabBar::Form& PageTabBar::form() const
         now.titles.append(tabText(tab));
     if (m_form == nullptr || now != m_chosenFor) {
         m_chosenFor = std::move(now);
+        m_titleWidths.clear(); // once: shaping text is what takes time here
+        for (const QString& title : m_chosenFor.titles)
+            m_titleWidths.append(fontMetrics().size(Qt::TextShowMnemonic, title).width());
         m_form = std::find_if(
             std::begin(kForms), std::end(kForms) - 1, [this](const Form& form) { return fits(form); });
     }
@@ -61,9 +64,7 @@ const PageTabBar::Form& PageTabBar::form() const
 
 bool PageTabBar::fits(const Form& form) const
 {
-    m_longest = 0;
-    for (int tab = 0; tab < count(); ++tab)
-        m_longest = std::max(m_longest, fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width());
+    m_longest = m_titleWidths.isEmpty() ? 0 : *std::ranges::max_element(m_titleWidths);
     const int least = form.shortens ? kFewestLetters * fontMetrics().averageCharWidth() : m_longest;
     for (; m_longest >= least; --m_longest) {
         int sum = 0;
@@ -88,7 +89,7 @@ QString PageTabBar::shownTitle(int tab) const
 int PageTabBar::widthOf(int tab, const Form& form) const
 {
     const bool isTitled = form.titles || tab == currentIndex();
-    int title = isTitled ? fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width() : 0;
+    int title = isTitled ? m_titleWidths[tab] : 0;
     if (!keepsTitle(*this, tab))
         title = std::min(title, m_longest);
     const int icon = form.icons ? iconSize().width() + (isTitled ? kIconGap : 0) : 0;

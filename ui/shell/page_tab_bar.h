@@ -53,6 +53,7 @@ private:
 
     static const Form kForms[];
     mutable Choice m_chosenFor;
+    mutable QList<int> m_titleWidths; ///< of its titles, in pixels
     mutable const Form* m_form = nullptr;
     mutable int m_longest = 0; ///< width of a title that is not in front, in pixels
 };

@@ -19,8 +19,6 @@ PageTabs::PageTabs(const PageContext& context, QWidget* parent)
     setTabBar(new PageTabBar(this));
     setDocumentMode(true);
     tabBar()->setAccessibleName(tr("Pages"));
-    for (const PageEntry& entry : pageList())
-        add(entry, context);
     connect(&context.compareRun, &CompareRun::changed, this, [this] {
         for (Page* page : m_pages)
             if (!m_behind.contains(page))
@@ -28,6 +26,12 @@ PageTabs::PageTabs(const PageContext& context, QWidget* parent)
     });
     // First of all that hear of it: what they ask the page is what it shows.
     connect(this, &QTabWidget::currentChanged, this, [this] { filled(currentId()); });
+}
+
+void PageTabs::addPages(const PageContext& context)
+{
+    for (const PageEntry& entry : pageList())
+        add(entry, context);
 }
 
 void PageTabs::leaveSession()

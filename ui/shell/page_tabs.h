@@ -14,7 +14,11 @@ class PageTabs : public QTabWidget
 {
     Q_OBJECT
 public:
+    /// Has no pages until addPages().
     PageTabs(const PageContext& context, QWidget* parent);
+    /// Makes all pages. Once, where the tabs are at their place: another parent would be told to every widget
+    /// of every page.
+    void addPages(const PageContext& context);
 
     [[nodiscard]] const QList<Page*>& pages() const { return m_pages; }
     [[nodiscard]] Page* page(PageId id) const { return m_pages[static_cast<qsizetype>(id)]; }
