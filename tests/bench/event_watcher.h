@@ -44,7 +44,7 @@ private:
         int above = 0; ///< how many of this kind took longer than kSlow
         int count = 0;
     };
-    static Times now();
+    [[nodiscard]] Times now() const;
     void leave(const QString& what, Times start);
 
     QString m_step;
