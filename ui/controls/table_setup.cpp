@@ -127,6 +127,40 @@ private:
     bool m_isChosen = false; ///< by the user
 };
 
+/// Keeps the least height of a view as its rows need it.
+class RowRoom final : public QObject
+{
+public:
+    RowRoom(QAbstractItemView* view, int rows)
+        : QObject(view)
+        , m_view(view)
+        , m_rows(rows)
+    {
+        view->installEventFilter(this);
+        fit();
+    }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override
+    {
+        if (event->type() == QEvent::FontChange)
+            fit();
+        return QObject::eventFilter(watched, event);
+    }
+
+private:
+    void fit()
+    {
+        constexpr int kAround = 8; // the text of a row
+        const int row = m_view->fontMetrics().height() + kAround;
+        const bool hasTitles = qobject_cast<QTreeView*>(m_view) != nullptr;
+        m_view->setMinimumHeight((m_rows + (hasTitles ? 1 : 0)) * row + 2 * m_view->frameWidth());
+    }
+
+    QAbstractItemView* m_view;
+    int m_rows;
+};
+
 QString copyText(const QModelIndex& at)
 {
     const QVariant exact = at.data(CopyRole);
@@ -264,6 +298,11 @@ void fitColumns(QTableView* table, int most)
 void shareWidth(QTreeView* tree, int column, int least)
 {
     new SharedColumn(tree, column, least);
+}
+
+void keepRows(QAbstractItemView* view, int rows)
+{
+    new RowRoom(view, rows);
 }
 
 void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName)

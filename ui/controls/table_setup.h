@@ -27,6 +27,8 @@ void fitColumns(QTableView* table, int most);
 /// Makes a column of a tree as wide as the rows in sight need, from `least` to less than half of the tree;
 /// another column stretches. Does nothing once the user has chosen a width.
 void shareWidth(QTreeView* tree, int column, int least);
+/// Gives a view room for so many rows at least, also when the size of the text changes.
+void keepRows(QAbstractItemView* view, int rows);
 /// Adds an entry of the view's own to its context menu.
 QAction* addViewAction(QAbstractItemView* view, const QString& text);
 

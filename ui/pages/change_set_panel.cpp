@@ -2,6 +2,7 @@
 #include "ui/pages/change_set_panel.h"
 
 #include "core/far/far_path.h"
+#include "ui/controls/table_setup.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
@@ -25,6 +26,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr auto kTypingPause = std::chrono::milliseconds(150);
+constexpr int kLeastRows = 4;
 
 } // namespace
 
@@ -52,6 +54,7 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     m_changes->setAccessibleName(tr("Changes to be made on the copy"));
     m_changes->setWordWrap(true);
     m_changes->setFrameShape(QFrame::NoFrame);
+    keepRows(m_changes, kLeastRows);
     m_messages->setObjectName(u"changeSetMessages"_s);
     m_apply->setObjectName(u"repairApply"_s);
     m_target->setObjectName(u"repairTarget"_s);

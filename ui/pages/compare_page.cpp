@@ -12,12 +12,12 @@
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/path_field.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QAction>
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
-#include <QResizeEvent>
 #include <QScrollBar>
 #include <QSplitter>
 #include <QTableView>
@@ -34,7 +34,6 @@ namespace {
 
 constexpr double kMapShare = 0.5; ///< of the height that maps and table have together
 constexpr int kLeastRows = 4; ///< of the table, before the maps get room
-
 constexpr const char* kChosen = "shareIsChosen"; ///< property of the splitter: by the user
 const QString kNextAction = u"actionNextDifference"_s;
 const QString kPreviousAction = u"actionPreviousDifference"_s;
@@ -57,11 +56,6 @@ PageEntry ComparePage::entry()
 bool ComparePage::canRun(const PageAction& action) const
 {
     return hasRows() || (action.name != kNextAction && action.name != kPreviousAction);
-}
-
-QString ComparePage::filterHint() const
-{
-    return tr("Filter differences (Ctrl+F)");
 }
 
 ComparePage::ComparePage(const PageContext& context, QWidget* parent)
@@ -330,6 +324,11 @@ bool ComparePage::eventFilter(QObject* watched, QEvent* event)
     if (watched == m_splitter && (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest))
         shareHeight();
     return Page::eventFilter(watched, event);
+}
+
+QSize ComparePage::minimumSizeHint() const
+{
+    return m_verdict->isVisible() ? withWrappedLines(*this) : Page::minimumSizeHint();
 }
 
 void ComparePage::resizeEvent(QResizeEvent* event)

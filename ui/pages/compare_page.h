@@ -31,7 +31,7 @@ public:
     [[nodiscard]] static PageEntry entry();
     ComparePage(const PageContext& context, QWidget* parent);
 
-    [[nodiscard]] QString filterHint() const override;
+    [[nodiscard]] QString filterHint() const override { return tr("Filter differences (Ctrl+F)"); }
     void setFilter(const QString& filter) override;
     [[nodiscard]] std::vector<FilterTerm> filterTerms() const override { return differenceTerms(); }
     /// Selects the next (1) or previous (−1) row, and wraps around at the ends.
@@ -42,6 +42,7 @@ public:
     void saveRows(const QString& path);
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] CompareMaps* maps() const { return m_maps; }
+    [[nodiscard]] QSize minimumSizeHint() const override;
     [[nodiscard]] bool isBusy() const override;
     void compareWith(const QString& path, bool start) override;
     [[nodiscard]] bool canRun(const PageAction& action) const override;

@@ -16,6 +16,7 @@
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/path_field.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QHash>
 #include <QHeaderView>
@@ -33,6 +34,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kWhereWidth = 120;
+constexpr int kLeastRows = 4; ///< of the list; the page is scrolled then
 /// Of the width that list and explanation have together.
 constexpr int kListShare = 5000;
 constexpr int kDetailsShare = 4000;
@@ -86,6 +88,7 @@ FindingsPage::FindingsPage(const PageContext& context, QWidget* parent)
     m_tree->header()->setStretchLastSection(false);
     m_tree->header()->setSectionResizeMode(FindingTreeModel::What, QHeaderView::Stretch);
     shareWidth(m_tree, FindingTreeModel::Where, kWhereWidth);
+    keepRows(m_tree, kLeastRows);
     m_splitter->setObjectName(u"findingsSplitter"_s);
     m_splitter->setChildrenCollapsible(false);
     m_splitter->addWidget(m_tree);
@@ -425,6 +428,11 @@ void FindingsPage::keyPressEvent(QKeyEvent* event)
         QWidget::keyPressEvent(event);
 }
 
+QSize FindingsPage::minimumSizeHint() const
+{
+    return m_changeSet->isVisible() ? withWrappedLines(*this) : Page::minimumSizeHint();
+}
+
 void FindingsPage::resizeEvent(QResizeEvent* event)
 {
     constexpr int kNarrow = 90; // characters
@@ -435,6 +443,7 @@ void FindingsPage::resizeEvent(QResizeEvent* event)
         m_splitter->setSizes({kListShare, kDetailsShare});
     }
     Page::resizeEvent(event);
+    updateGeometry(); // its least height depends on its width
 }
 
 void FindingsPage::askWhere(CheckReport form)

@@ -39,6 +39,7 @@ public:
     void prepareRepair() override;
     [[nodiscard]] Tab tab() const override;
     void saveReport(CheckReport form, const QString& path);
+    [[nodiscard]] QSize minimumSizeHint() const override;
     [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] ChangeSetPanel* changeSet() const { return m_changeSet; }
     [[nodiscard]] FindingTreeModel* model() const { return m_model; }

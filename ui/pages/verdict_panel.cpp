@@ -103,8 +103,8 @@ VerdictPanel::VerdictPanel(Theme& theme, QWidget* parent)
     row->setSpacing(12);
     row->addWidget(m_icon, 0, Qt::AlignTop);
     row->addLayout(texts, 1);
-    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Fixed);
-    setSizePolicy(policy);
+    // Not Fixed: the height of the usual width would limit that of narrower ones.
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Minimum);
     connect(&theme, &Theme::changed, this, &VerdictPanel::applyTheme);
 }
 
@@ -203,6 +203,7 @@ void VerdictPanel::resizeEvent(QResizeEvent* event)
 {
     QFrame::resizeEvent(event);
     fit();
+    updateGeometry(); // the least height of the page depends on its width
 }
 
 void VerdictPanel::paintEvent(QPaintEvent* /*event*/)

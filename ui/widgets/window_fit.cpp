@@ -2,6 +2,7 @@
 #include "ui/widgets/window_fit.h"
 
 #include <QEvent>
+#include <QLayout>
 #include <QScreen>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -57,6 +58,12 @@ QWidget* scrolled(QWidget* content, QWidget* parent, QSize most)
     area->viewport()->setAutoFillBackground(false);
     content->setAutoFillBackground(false);
     return area;
+}
+
+QSize withWrappedLines(const QWidget& page)
+{
+    const QLayout& layout = *page.layout();
+    return layout.totalMinimumSize().expandedTo({0, layout.totalMinimumHeightForWidth(page.width())});
 }
 
 void resizeWithinScreen(QWidget* window, QSize wanted)

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables and links show what they have where there is room for it.
+#include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/reshard_form.h"
 #include "ui/models/difference_list.h"
+#include "ui/pages/findings_page.h"
 #include "ui/style/app_style.h"
 #include "ui/style/text_size.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/link_button.h"
 
+#include <QAbstractItemView>
 #include <QDialogButtonBox>
 #include <QDockWidget>
 #include <QHeaderView>
@@ -17,6 +22,7 @@
 #include <QScopeGuard>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QSignalSpy>
 #include <QTabBar>
 #include <QTableView>
 
@@ -110,6 +116,83 @@ private Q_SLOTS:
                 QRect(last->mapTo(scroll->viewport(), QPoint()), last->size())));
             QVERIFY(scroll->horizontalScrollBar()->maximum() == 0);
             delete dialog;
+        }
+    }
+
+    /// What has no room is scrolled, not squeezed.
+    void theReshardFormHasItsHeight()
+    {
+        for (const int percent : {100, kLarge}) {
+            for (const QSize size : {QSize(1366, 768), QSize(900, 600)}) {
+                WindowFixture ui;
+                applyTextSize(percent);
+                QVERIFY(ui.open(samplePath("slices-w4")));
+                ReshardDialog* dialog = ui.window().showReshardDialog();
+                dialog->resize(size);
+                QSignalSpy shown(dialog, &ReshardDialog::previewShown);
+                QVERIFY(shown.wait(30'000));
+                QCoreApplication::processEvents();
+                QVERIFY(dialog->findChild<QWidget*>(u"reshardCurves"_s)->isVisible());
+                for (const QWidget* each : dialog->form()->findChildren<QWidget*>()) {
+                    if (!each->isVisible() || each->objectName() == "qt_spinbox_lineedit"_L1)
+                        continue; // the box gives it less than it asks for
+                    QVERIFY2(each->height() >= each->minimumSizeHint().height(),
+                        qPrintable(u"%1 %, %2: %3 has %4 of %5"_s.arg(percent)
+                                       .arg(size.width())
+                                       .arg(each->objectName())
+                                       .arg(each->height())
+                                       .arg(each->minimumSizeHint().height())));
+                }
+                delete dialog;
+            }
+        }
+    }
+
+    void theVerdictIsWhole()
+    {
+        for (const QSize size : {QSize(1366, 768), QSize(900, 600)}) {
+            WindowFixture ui;
+            applyTextSize(kLarge);
+            ui.window().resize(size);
+            QVERIFY(ui.open(samplePath("zero3-w4")));
+            ui.window().showPage(PageId::Compare);
+            ui.window().compareWith(samplePath("zero2-w2"), true);
+            QVERIFY(ui.settle());
+            QCoreApplication::processEvents();
+            for (const char* name : {"compareVerdict", "compareFacts"}) {
+                const auto* label = ui.find<QLabel>(name);
+                QVERIFY2(label->height() >= label->heightForWidth(label->width()),
+                    qPrintable(u"%1: %2 has %3 of %4"_s.arg(size.width())
+                                   .arg(label->text())
+                                   .arg(label->height())
+                                   .arg(label->heightForWidth(label->width()))));
+            }
+        }
+    }
+
+    void theChangesToBeMadeAreReadable()
+    {
+        for (const int percent : {100, kLarge}) {
+            WindowFixture ui;
+            applyTextSize(percent);
+            ui.window().resize(1366, 768);
+            QVERIFY(ui.open(brokenSample(ui)));
+            ui.window().showPage(PageId::Findings);
+            auto* page = ui.find<FindingsPage>("findingsPage");
+            page->prepareRepair();
+            QVERIFY(ui.settle());
+            QCoreApplication::processEvents();
+            for (const char* name : {"findingTree", "changeList"}) {
+                const auto* list = ui.find<QAbstractItemView>(name);
+                const int row = list->fontMetrics().lineSpacing();
+                QVERIFY2(list->viewport()->height() >= 4 * row,
+                    qPrintable(u"%1 %: %2 has %3"_s.arg(percent)
+                                   .arg(QString::fromLatin1(name))
+                                   .arg(list->viewport()->height())));
+            }
+            // The page is scrolled for them: nothing is painted over them.
+            const auto* list = ui.find<QWidget>("changeList");
+            QTRY_VERIFY(!list->geometry().intersects(ui.find<QPushButton>("repairApply")->geometry()));
         }
     }
 
