@@ -41,7 +41,7 @@ Result<std::vector<std::string>> SharedWork::pass(Kind kind, const std::string& 
     SHARDSCOPE_TRY(const std::string received, m_peers.scatter(std::move(copies)));
 
     std::vector<std::string> words;
-    (void)fromWire(received, words); // a word that is not there cannot be read
+    (void)fromWire(received, words); // what is missing becomes an error below
     words.resize(size());
     std::vector<std::string> texts(size());
     Status first;

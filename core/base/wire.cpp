@@ -76,8 +76,10 @@ void wire(Io& io, Value& status)
 }
 
 template void wire(WireWriter& io, const Error& error);
+template void wire(WireWriter& io, Error& error);
 template void wire(WireReader& io, Error& error);
 template void wire(WireWriter& io, const Status& status);
+template void wire(WireWriter& io, Status& status);
 template void wire(WireReader& io, Status& status);
 
 } // namespace shardscope

@@ -166,7 +166,7 @@ private:
     std::string m_bytes;
 };
 
-/// After the end, or after what cannot have been written, all is 0, empty or as it was, and isGood() false.
+/// After the end, or after what cannot have been written, isGood() is false, and no value means anything.
 class WireReader : public WireFields<WireReader>
 {
 public:

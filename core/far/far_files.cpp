@@ -96,12 +96,10 @@ public:
     {
         return {std::string(what), m_far.path.string(), marked(m_identity, m_far.host), offset, bytes};
     }
-    /// From memory.
     bool takeKept(uint64_t offset, std::span<uint8_t> out) const
     {
         return m_kept->take(m_version, offset, out);
     }
-    /// What was read.
     void keep(uint64_t offset, std::span<const uint8_t> bytes) const
     {
         if (m_isSettled)

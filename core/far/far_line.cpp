@@ -43,6 +43,7 @@ constexpr size_t kPromptLimit = 300;
 constexpr milliseconds kPatience{30000}; ///< for a host that is reached
 constexpr milliseconds kLook{200};
 constexpr milliseconds kGreeting{25000}; ///< to log in, where nobody types a password
+constexpr milliseconds kStarting{60000}; ///< of a copy, whose last bytes may still be on their way
 constexpr milliseconds kEnding{2000};
 
 /// Runs on the other host, by its login shell's `sh`. $1: folder of this version; $2: how the first line of
@@ -156,7 +157,8 @@ bool hasTerminal()
     const int terminal = ::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal >= 0)
         ::close(terminal);
-    return terminal >= 0 || std::getenv("SSH_ASKPASS") != nullptr;
+    const char* const program = std::getenv("SSH_ASKPASS");
+    return terminal >= 0 || (program != nullptr && *program != '\0');
 }
 
 /// The machine of a line "absent Linux x86_64 …", and the version that is there, if any.
@@ -253,7 +255,7 @@ Result<FarLine> FarLine::start(const std::string& host, const FarSettings& setti
     if (out.m_process < 0)
         return fail(ErrorCode::Unreadable, std::string("ssh cannot be started: ") + std::strerror(failure),
             host, "install OpenSSH's client, or name another command in SHARDSCOPE_SSH");
-    SHARDSCOPE_TRY(std::string greeting, out.greeting(settings, hasTerminal()));
+    SHARDSCOPE_TRY(std::string greeting, out.greeting(settings, hasTerminal(), kGreeting));
     if (greeting.starts_with("absent ")) {
         const Status installed = out.install(greeting.substr(7), settings);
         if (!installed && installed.error().path != host) // not of the line, but of this machine
@@ -261,7 +263,7 @@ Result<FarLine> FarLine::start(const std::string& host, const FarSettings& setti
         if (!installed && installed.error().code != ErrorCode::Unreadable)
             return forward(installed.error());
         // Where the copy failed over there, this says so, and not that the line has ended.
-        auto next = out.greeting(settings, false);
+        auto next = out.greeting(settings, false, kStarting);
         if (!next)
             return forward(installed ? next.error() : installed.error());
         greeting = std::move(*next);
@@ -272,10 +274,10 @@ Result<FarLine> FarLine::start(const std::string& host, const FarSettings& setti
     return out;
 }
 
-Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk)
+Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk, milliseconds patience)
 {
     std::string asked;
-    const auto until = steady_clock::now() + kGreeting;
+    const auto until = steady_clock::now() + patience;
     for (size_t printed = 0;;) {
         for (size_t end = m_early.find('\n'); end != std::string::npos; end = m_early.find('\n')) {
             std::string line = m_early.substr(0, end);

@@ -56,7 +56,8 @@ public:
     [[nodiscard]] std::string words() const;
 
 private:
-    Result<std::string> greeting(const FarSettings& settings, bool mayAsk);
+    Result<std::string> greeting(
+        const FarSettings& settings, bool mayAsk, std::chrono::milliseconds patience);
     Status install(const std::string& machine, const FarSettings& settings);
     [[nodiscard]] Error ended(std::string what) const;
     void close();

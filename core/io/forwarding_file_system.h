@@ -160,8 +160,8 @@ public:
     }
 
 protected:
-    /// Called before a call is passed on, which is not done after an error. `further`: the path that is
-    /// renamed or whose bytes are shared.
+    /// Called before a call is passed on, which is not done after an error. `further`: the first path of
+    /// exchange(), or the path that is renamed or whose bytes are shared.
     virtual Status beforeRead(const Path& /*path*/) { return {}; }
     virtual Status beforeWrite(const Path& /*path*/, const Path* /*further*/ = nullptr) { return {}; }
     /// For the calls for many files or ranges, which are single ones here: a file system that changes no

@@ -17,14 +17,15 @@ namespace shardscope::io {
 class KeptRanges
 {
 public:
-    static constexpr uint64_t kLongest = uint64_t{1} << 20; ///< that is kept
+    /// That is kept. Scans of values read more at a time: they would drive out what is read again.
+    static constexpr uint64_t kLongest = (uint64_t{1} << 20) - 1;
     static constexpr uint64_t kMostBytes = uint64_t{64}
         << 20; ///< with what each range and file takes besides
     static constexpr uint64_t kRangeCost = 128; ///< what one takes besides its bytes, about
 
     /// Fills `out` if all of it is kept; else it is as it was, or partly filled.
     bool take(const std::string& version, uint64_t offset, std::span<uint8_t> out);
-    /// What was read without an error; nothing that is longer.
+    /// What was read without an error; nothing above kLongest.
     void keep(const std::string& version, uint64_t offset, std::span<const uint8_t> bytes);
     void forget(const std::string& version);
 

@@ -185,8 +185,14 @@ private:
                 }
             }
         }
-        const std::vector<Status> read = m_files.readAll(ranges);
+        std::vector<Status> read = m_files.readAll(ranges);
+        std::vector<const io::ReadFile*> readFrom;
+        for (const io::ReadRange& range : ranges)
+            readFrom.push_back(range.file);
+        const std::vector<Status> unchanged = m_files.checkAllUnchanged(readFrom); // no bytes of two versions
         for (size_t k = 0; k < of.size(); ++k) {
+            if (read[k])
+                read[k] = unchanged[k];
             if (read[k])
                 m_results[of[k]].bytes = m_data[of[k]].size();
             else

@@ -91,8 +91,9 @@ template <class Io>
 void wire(Io& io, Wired<ElementRuns> auto& runs)
 {
     std::vector<DiffRun> all = runs.runs();
-    io(all);
+    io.list(all, 2 * ElementRuns::kMost); // while they are gathered
     if constexpr (Io::kReads) {
+        runs = {};
         for (const DiffRun& run : all)
             runs.add(run.begin, run.end, run.count);
     }

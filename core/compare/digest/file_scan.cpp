@@ -400,8 +400,6 @@ FileScan scanFile(const ScanContext& context, FileId id, FoundTensors& tensors)
         out.error = std::move(found).error();
         return out;
     }
-    if (options.dropCache)
-        (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
     RunDigester digester(context, runs);
     RecordChecker records(found->all());

@@ -61,7 +61,6 @@ struct CheckpointScan {
 };
 
 struct ScanOptions {
-    bool dropCache = false; ///< read from the device, not the page cache
     io::DigestKind digest = io::DigestKind::Xxh3; ///< of each file's content
     DigestVersion version = kDigestVersion; ///< of the tensors' digests
     bool statistics = false; ///< also of every tensor's values

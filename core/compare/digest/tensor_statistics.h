@@ -70,6 +70,7 @@ void wire(Io& io, Wired<FoundStatistics> auto& found)
     io(found.statistics, found.missing, found.firstError);
     io.list(bins, UINT16_MAX + 1);
     if constexpr (Io::kReads) {
+        found.histogram = {};
         for (const auto& [upperBits, count] : bins) {
             io.require(upperBits <= UINT16_MAX);
             if (io.isGood())

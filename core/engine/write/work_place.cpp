@@ -35,7 +35,7 @@ Status checkJob(io::FileSystem& files, const WritePlan& plan, const ExecuteOptio
 
 Status checkSourcesAsPlanned(io::FileSystem& files, const WritePlan& plan)
 {
-    std::vector<io::Path> paths; // together: each waits where they are far away
+    std::vector<io::Path> paths; // in one call: on another host each call waits for the line
     paths.reserve(plan.sources.size());
     for (const PlanSource& source : plan.sources)
         paths.push_back(source.path);

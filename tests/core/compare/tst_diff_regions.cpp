@@ -259,3 +259,16 @@ TEST_CASE("runs survive the way between processes")
     CHECK(back.runs[0].lacking[0].isEmpty());
     CHECK(back.runs[0].lacking[1].runs() == piece.runs[0].lacking[1].runs());
 }
+
+TEST_CASE("a list of runs is no longer than a process writes")
+{
+    constexpr uint64_t kMost = 2 * ElementRuns::kMost;
+    for (const uint64_t count : {kMost, kMost + 1}) {
+        WireWriter out;
+        out.number(count);
+        for (uint64_t i = 0; i < count; ++i)
+            out(DiffRun{2 * i, 2 * i + 1, 1});
+        ElementRuns back;
+        CHECK(fromWire(out.take(), back) == (count == kMost));
+    }
+}
