@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/model/output_bytes.h"
 
+#include "core/base/parallel.h"
+
+#include <algorithm>
+
 namespace shardscope {
 
 Result<ZipLayout> archiveLayout(const OutputFile& file)
@@ -10,6 +14,12 @@ Result<ZipLayout> archiveLayout(const OutputFile& file)
     for (const OutputRecord& record : file.records)
         records.push_back({record.name, record.bytes});
     return ZipLayout::make(file.prefix, std::move(records));
+}
+
+unsigned composersAtOnce()
+{
+    constexpr unsigned kMost = 4;
+    return std::min(defaultJobs(), kMost);
 }
 
 Result<uint64_t> outputBytes(const OutputFile& file)

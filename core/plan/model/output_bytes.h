@@ -10,6 +10,9 @@ namespace shardscope {
 /// ZipLayout::make(). Pure.
 Result<ZipLayout> archiveLayout(const OutputFile& file);
 
+/// Threads that compose recipes side by side: few, as each holds a pickle, with the names of all parameters.
+unsigned composersAtOnce();
+
 /// The size of the file that a recipe results in. Usage and LimitExceeded as ZipLayout::make(). Pure.
 Result<uint64_t> outputBytes(const OutputFile& file);
 

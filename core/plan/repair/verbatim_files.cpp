@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/plan/compose/segment_cursors.h"
+#include "core/plan/model/output_bytes.h"
 
 #include <algorithm>
 #include <optional>
@@ -143,7 +144,7 @@ Status copyVerbatim(WritePlan& plan, const Checkpoint& checkpoint,
         if (source != sourceByPath.end() && mayBe(plan.files[i].path))
             candidates.push_back({i, source->second});
     }
-    SHARDSCOPE_CHECK(parallelFor(candidates.size(), 0, job, [&](size_t i) -> Status {
+    SHARDSCOPE_CHECK(parallelFor(candidates.size(), composersAtOnce(), job, [&](size_t i) -> Status {
         SHARDSCOPE_TRY(const OutputFile recipe, plan.recipe(candidates[i].file));
         candidates[i].isCopy = recipe.torchArchive && elementsIn(recipe, candidates[i].source);
         return {};

@@ -236,7 +236,7 @@ Status addFiles(Composition& from, WritePlan& plan, JobContext& job)
             measured.push_back(plan.files.size() - 1);
     }
     std::vector<uint64_t> sizes(measured.size());
-    SHARDSCOPE_CHECK(parallelFor(measured.size(), 0, job, [&](size_t i) -> Status {
+    SHARDSCOPE_CHECK(parallelFor(measured.size(), composersAtOnce(), job, [&](size_t i) -> Status {
         const PartFile& spec = from.files[measured[i]];
         SHARDSCOPE_TRY(const OutputFile file, compose(from.contextOf(spec), spec.file));
         SHARDSCOPE_TRY(sizes[i], outputBytes(file));
