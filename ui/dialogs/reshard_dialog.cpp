@@ -31,9 +31,9 @@ QString gpusText(const QString& pattern, uint32_t ranks)
 
 QString withSubGroups(const QString& title, size_t subGroups)
 {
-    return subGroups > 1
-        ? title % u" · "_s % ReshardDialog::tr("%1 sub-groups, drawn as one").arg(countText(subGroups))
-        : title;
+    return subGroups > 0 ? title % u" · "_s
+            % ReshardDialog::tr("%1 sub-groups, each group drawn as one").arg(countText(subGroups))
+                         : title;
 }
 
 QString nowText(const Checkpoint& source)

@@ -197,6 +197,7 @@ void MapCanvas::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     if (!m_stack || m_viewport->isEmpty()) {
+        m_missing = 0;
         painter.fillRect(rect(), QColor(m_palette->background));
         return;
     }

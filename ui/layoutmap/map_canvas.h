@@ -45,8 +45,12 @@ public:
     [[nodiscard]] MapStackRequest requestFor(const ContentRect& rect) const;
     /// Names, values, rank borders and marks, in device pixels.
     void paintOverlay(QPainter& painter);
-    /// Tiles of the visible part, or the small picture of the map, are not drawn yet.
-    [[nodiscard]] bool isDrawing() const { return m_missing > 0 || m_overviewTimer.isActive(); }
+    /// Tiles of the visible part, or the small picture of the map, are not drawn yet. Without a visible part
+    /// it waits for no tiles.
+    [[nodiscard]] bool isDrawing() const
+    {
+        return (m_missing > 0 && !visibleRegion().isEmpty()) || m_overviewTimer.isActive();
+    }
     [[nodiscard]] bool isReadingValues() const { return m_values.isReading(); }
 
 Q_SIGNALS:

@@ -76,9 +76,13 @@ size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group)
 size_t subGroupsOf(const Checkpoint& checkpoint)
 {
     size_t count = 0;
-    for (const ParamGroup& group : checkpoint.groups)
-        count += subGroupsOf(checkpoint, group);
-    return count;
+    size_t most = 0;
+    for (const ParamGroup& group : checkpoint.groups) {
+        const size_t of = subGroupsOf(checkpoint, group);
+        count += of;
+        most = std::max(most, of);
+    }
+    return most > 1 ? count : 0;
 }
 
 bool hasSubGroups(const Checkpoint& checkpoint)

@@ -8,7 +8,7 @@ namespace shardscope::ui {
 /// How many sub-groups a param group has on each rank; 0 if there are no sub-groups.
 size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group);
 
-/// The same of all its param groups.
+/// The same of all its param groups together; 0 also where none has several.
 size_t subGroupsOf(const Checkpoint& checkpoint);
 
 /// Whether a param group consists of sub-groups, which a map shows one at a time.

@@ -35,7 +35,8 @@ void describeEvidence(Reading& reading, const OptimizerFiles& optimizers)
     Checkpoint& out = reading.out;
     out.evidence.push_back(std::to_string(optimizers.count)
         + (optimizers.count == 1 ? " optimizer file" : " optimizer files")
-        + (reading.bf16Prefix ? " with the bf16_ prefix" : ""));
+        + (reading.bf16Prefix ? " with the bf16_ prefix" : "")
+        + (reading.modelRanks > 1 ? " for each model-parallel rank" : ""));
     if (out.replacedKind) {
         // The evidence has it already.
     } else if (optimizers.zero3)

@@ -23,7 +23,7 @@ struct ReshardWish : PlanWish {
 struct ReshardPreview : PlanPreview {
     /// The new layout as a checkpoint that is not there yet, for the map: every param group as one unit.
     CheckpointPtr target;
-    size_t subGroups = 0; ///< of all param groups of the target
+    size_t subGroups = 0; ///< of all param groups of the target; 0 where none has several
     RankLoad load; ///< of the target
     MapLooksPtr looks; ///< of the target
 };
