@@ -111,7 +111,8 @@ private Q_SLOTS:
         QStringList names; // in the details; "Kind" is what the map colours by
         SelectedThing first;
         first.param = ParamId{0};
-        for (const DetailFact& fact : detailsOf(*dcp, first, nullptr).sections.front().facts)
+        const Details details = detailsOf(*dcp, first, nullptr);
+        for (const DetailFact& fact : details.sections.front().facts)
             names.append(fact.name);
         QVERIFY(names.contains(u"Role"_s) && names.contains(u"Kind"_s) && !names.contains(u"Class"_s));
         QCOMPARE(cellText(table, ParamId{0}, ParamColumn::Padding), u"–"_s);
