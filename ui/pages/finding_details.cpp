@@ -154,7 +154,8 @@ void FindingDetails::setWhyNot(const QString& text)
 {
     m_whyNot->setVisible(!text.isEmpty() && !m_tick->isHidden());
     m_whyNot->setText(text.isEmpty() ? text : tr("Not with the default settings: %1").arg(text));
-    m_command->setVisible(text.isEmpty()); // which would fail
+    const bool hasCommand = !m_shown.empty() && !m_shown.front().command.empty();
+    m_command->setVisible(hasCommand && text.isEmpty()); // else it would fail
 }
 
 QString FindingDetails::headOf(const DoctorFinding& made) const
@@ -250,7 +251,7 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     m_code = m_shown.empty() ? std::string() : std::string(m_shown.front().finding.code);
     m_tick->setVisible(std::any_of(m_shown.begin(), m_shown.end(),
         [](const DoctorFinding& made) { return repairs(*made.diagnosis, made.finding); }));
-    m_command->setVisible(!m_shown.empty() && !m_shown.front().command.empty());
+    setWhyNot({});
     if (m_shown.empty()) {
         m_text->setHtml(u"<p>"_s % tr("Select a finding to read what it means.") % u"</p>"_s);
         return;
