@@ -133,6 +133,10 @@ void NextStepsList::fill(Answers answers)
                 ++row;
                 addNote(tr("Not with the default settings: %1").arg(factText(step.whyNotAtOnce)),
                     u"nextStepNote"_s);
+            } else if (step.isUnplanned) {
+                ++row;
+                addNote(tr("Not planned yet: only reading every byte again shows whether it can be done."),
+                    u"nextStepNote"_s);
             }
         } else {
             const bool isNew = said.insert(step.whyNot).second; // a long reason stands there once

@@ -235,6 +235,7 @@ void ChangeSetPanel::planSoon()
         return m_pause.stop();
     m_title->setText(tr("Change set: planning…"));
     m_command->setCommand(repairCommand(m_place, options(), target()));
+    m_command->show();
     m_pause.start();
 }
 
@@ -254,6 +255,7 @@ void ChangeSetPanel::show(PlanPreview preview)
     m_preview = std::move(preview);
     Q_EMIT planChanged(m_preview.plan != nullptr);
     m_apply->setEnabled(m_preview.plan != nullptr && !m_preview.problem);
+    m_command->setVisible(!m_preview.problem); // else it would fail
     if (m_preview.problem)
         m_messages->showError(*m_preview.problem);
     if (!m_preview.plan)

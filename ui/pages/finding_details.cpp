@@ -150,12 +150,19 @@ void FindingDetails::setTicked(bool ticked)
     m_tick->setChecked(ticked);
 }
 
-void FindingDetails::setWhyNot(const QString& text)
+void FindingDetails::setOutlook(const RepairOutlook& outlook)
 {
-    m_whyNot->setVisible(!text.isEmpty() && !m_tick->isHidden());
-    m_whyNot->setText(text.isEmpty() ? text : tr("Not with the default settings: %1").arg(text));
-    const bool hasCommand = !m_shown.empty() && !m_shown.front().command.empty();
-    m_command->setVisible(hasCommand && text.isEmpty()); // else it would fail
+    m_whyNot->setText(outlook.whyNot.isEmpty() ? QString()
+            : outlook.otherSettingsMayDo       ? tr("Not with the default settings: %1").arg(outlook.whyNot)
+                                               : tr("Repair refused: %1").arg(outlook.whyNot));
+    showFoot();
+}
+
+void FindingDetails::showFoot()
+{
+    const bool mayFail = !m_whyNot->text().isEmpty();
+    m_whyNot->setVisible(mayFail && !m_tick->isHidden());
+    m_command->setVisible(!mayFail && !m_shown.empty() && !m_shown.front().command.empty());
 }
 
 QString FindingDetails::headOf(const DoctorFinding& made) const
@@ -251,7 +258,7 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     m_code = m_shown.empty() ? std::string() : std::string(m_shown.front().finding.code);
     m_tick->setVisible(std::any_of(m_shown.begin(), m_shown.end(),
         [](const DoctorFinding& made) { return repairs(*made.diagnosis, made.finding); }));
-    setWhyNot({});
+    showFoot();
     if (m_shown.empty()) {
         m_text->setHtml(u"<p>"_s % tr("Select a finding to read what it means.") % u"</p>"_s);
         return;

@@ -3,6 +3,7 @@
 
 #include "core/doctor/examine.h"
 #include "ui/session/findings/finding_groups.h"
+#include "ui/session/findings/finding_tree_model.h"
 #include "ui/session/findings/finding_ways.h"
 #include "ui/style/theme.h"
 
@@ -27,8 +28,8 @@ public:
     /// Findings of one kind; empty: no selection. `checkpoint` may be null: places have no links then.
     void show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint);
     void setTicked(bool ticked);
-    /// Why it cannot be repaired with the default settings; empty: nothing is known against it.
-    void setWhyNot(const QString& text);
+    /// Of the findings on screen; without a reason if nothing is known against their repair.
+    void setOutlook(const RepairOutlook& outlook);
     /// Empty if no finding is shown.
     [[nodiscard]] const std::string& code() const { return m_code; }
 
@@ -37,6 +38,7 @@ Q_SIGNALS:
     void tickChanged(const std::string& code, bool ticked);
 
 private:
+    void showFoot();
     [[nodiscard]] QString headOf(const DoctorFinding& made) const;
     QString listText(const Checkpoint* checkpoint);
     QString findingText(const FindingGroup& alike, const Checkpoint* checkpoint);
@@ -47,7 +49,7 @@ private:
     QTextBrowser* m_text;
     CommandLine* m_command;
     QCheckBox* m_tick;
-    QLabel* m_whyNot;
+    QLabel* m_whyNot; ///< without text if nothing is known against the repair
     std::vector<FindingWay> m_ways;
     std::string m_code;
     std::vector<DoctorFinding> m_shown; ///< for when the theme changes

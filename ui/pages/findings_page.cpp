@@ -285,16 +285,17 @@ void FindingsPage::planEach()
     }
     if (codes.empty())
         return m_each.planner.cancel();
-    using Outlook = std::map<std::string, QString>;
+    using Outlook = std::map<std::string, RepairOutlook>;
+    const CheckDepth most = defaultCheckDepth(*m_checkpoint); // every byte of small ones
     m_each.planner.run<Outlook>(
-        [&files = m_context.session.files(), place = m_place, codes](
+        [&files = m_context.session.files(), place = m_place, codes, most](
             const std::stop_token& token, const std::function<void(Outlook)>& deliver) {
             Outlook known;
             for (const std::string& code : codes) {
                 if (token.stop_requested())
                     return;
-                if (auto why = whyNotRepaired(files, place, code, token))
-                    known.emplace(code, std::move(*why));
+                if (auto outlook = outlookOf(files, place, code, most, token))
+                    known.emplace(code, std::move(*outlook));
                 deliver(known);
             }
         },
@@ -367,7 +368,7 @@ void FindingsPage::showCurrent()
     m_details->show(m_model->findingsAt(at), m_checkpoint);
     m_details->setTicked(m_ticked.contains(m_details->code()));
     const auto planned = m_model->outlook().find(m_details->code());
-    m_details->setWhyNot(planned == m_model->outlook().end() ? QString() : planned->second);
+    m_details->setOutlook(planned == m_model->outlook().end() ? RepairOutlook() : planned->second);
 }
 
 void FindingsPage::setTicked(const std::string& code, bool ticked)

@@ -6,7 +6,7 @@
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
-#include "core/doctor/diagnosis.h"
+#include "core/doctor/examine.h"
 #include "core/engine/skeleton/skeleton.h"
 #include "core/engine/verify/verify.h"
 #include "core/plan/export/export.h"
@@ -49,28 +49,41 @@ std::string whyNotPlanned(const Result<Plan>& plan, const Checkpoint& checkpoint
     return plan || plan.error().code == ErrorCode::Usage ? std::string() : reasonOf(plan.error(), checkpoint);
 }
 
-/// Why the problems with a fix cannot be repaired with the default settings; empty if they can be.
-std::string whyNotRepairedAtOnce(
-    io::FileSystem& files, const OpenedAt& at, std::span<const Finding> found, JobContext& job)
+/// Plans the repair of all findings with a fix, from a severity on, with the default settings.
+Result<WritePlanPtr> repairPlan(io::FileSystem& files, const OpenedAt& at, const Checkpoint& checkpoint,
+    std::span<const Finding> found, Severity least, JobContext& job)
 {
     RepairOptions options;
     options.depth = CheckDepth::Metadata; // reads no values
     for (const Finding& finding : found) {
         const Diagnosis& diagnosis = diagnosisOf(finding.code);
         const std::string code(diagnosis.code);
-        if (finding.severity != Severity::Info && repairs(diagnosis, finding)
+        if (finding.severity >= least && repairs(diagnosis, finding)
             && std::find(options.fixes.begin(), options.fixes.end(), code) == options.fixes.end())
             options.fixes.push_back(code);
     }
-    if (options.fixes.empty())
-        return {};
-    const auto plan = planRepair(files, at.path, at.open, options, job);
-    // NotFound: they were found by a check that read more.
-    return plan || plan.error().code == ErrorCode::NotFound ? std::string() : plan.error().message;
+    auto plan = planRepair(files, at.path, at.open, options, job);
+    const bool seesAll = plan ? (*plan)->repair->fixed.size() == options.fixes.size()
+                              : plan.error().code != ErrorCode::NotFound;
+    if (seesAll)
+        return plan;
+    // A check that read more has found them.
+    if (defaultCheckDepth(checkpoint) != CheckDepth::Bytes)
+        return fail(ErrorCode::NotFound, "not all findings are seen without reading every byte");
+    options.depth = CheckDepth::Bytes;
+    return planRepair(files, at.path, at.open, options, job);
 }
 
-NextStep repairStep(
-    io::FileSystem& files, const OpenedAt& at, std::span<const Finding> found, JobContext& job)
+/// A repair of problems, with what is in the way.
+void planProblems(NextStep& step, const Result<WritePlanPtr>& plan)
+{
+    step.isUnplanned = !plan && plan.error().code == ErrorCode::NotFound;
+    if (!plan && !step.isUnplanned)
+        step.whyNotAtOnce = plan.error().message;
+}
+
+NextStep repairStep(io::FileSystem& files, const OpenedAt& at, const Checkpoint& checkpoint,
+    std::span<const Finding> found, JobContext& job)
 {
     NextStep step{NextStepId::Repair, {}};
     const Finding* worst = nullptr;
@@ -85,12 +98,17 @@ NextStep repairStep(
             worst = &finding;
     }
     if (fixesProblem) {
-        step.whyNotAtOnce = whyNotRepairedAtOnce(files, at, found, job);
+        planProblems(step, repairPlan(files, at, checkpoint, found, Severity::Warning, job));
     } else if (worst != nullptr) {
         const std::string_view why = diagnosisOf(worst->code).noRemedy;
         step.whyNot = why.empty() ? "no finding has a fix" : std::string(why);
     } else if (hasFix) {
         step.isOptional = true;
+        if (!checkpoint.parts.empty()) { // settings of slices and stages have no repair
+            const auto plan = repairPlan(files, at, checkpoint, found, Severity::Info, job);
+            if (!plan && plan.error().code == ErrorCode::Unsupported)
+                step = {NextStepId::Repair, plan.error().message};
+        }
     } else {
         step.whyNot = "nothing to repair was found";
     }
@@ -162,7 +180,7 @@ std::string whyNotVerify(io::FileSystem& files, const Checkpoint& checkpoint)
 std::vector<NextStep> nextSteps(io::FileSystem& files, const OpenedAt& at, const CheckpointPtr& checkpoint,
     std::span<const Finding> found, JobContext& job)
 {
-    std::vector<NextStep> out{repairStep(files, at, found, job),
+    std::vector<NextStep> out{repairStep(files, at, *checkpoint, found, job),
         {NextStepId::Resume, whyNotResume(files, checkpoint, job)},
         {NextStepId::Convert, whyNotConvert(files, checkpoint, job)},
         {NextStepId::Export, whyNotExport(files, checkpoint, job)},

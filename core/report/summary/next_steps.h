@@ -31,6 +31,7 @@ struct NextStep {
     /// Of a possible one: why it cannot be done before other settings are chosen, such as a donor.
     std::string whyNotAtOnce = {};
     bool isOptional = false; ///< a repair that changes nothing that is a problem
+    bool isUnplanned = false; ///< a repair: only reading every byte again would show whether it can be done
 
     [[nodiscard]] bool isPossible() const { return whyNot.empty(); }
 };
@@ -42,8 +43,9 @@ struct OpenedAt {
 };
 
 /// What can be done next with a checkpoint that was fully read, in a fixed order. The planners of the jobs
-/// decide: nothing is written, and no payload is read. `found`: the findings of the check. Only where some of
-/// them are problems with a fix, the metadata is examined again, to plan the repair.
+/// decide: nothing is written. `found`: the findings of the check. Only where some of them are problems with
+/// a fix, the checkpoint is examined again, to plan the repair: its metadata, and every byte only of one that
+/// is small (defaultCheckDepth()) and has findings that are not seen without. Nothing else reads payload.
 ///
 /// A job that first asks for an option, such as the stage of the new run, counts as possible. Empty after a
 /// stop.

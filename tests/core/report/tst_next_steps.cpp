@@ -142,6 +142,10 @@ TEST_CASE("a repair is offered for problems, and otherwise optional")
     const Finding lost{"optimizer-states-missing", Severity::Error, "there are none", "x", {}};
     CHECK(repairOf(sound, {info, lost}).whyNot == std::string(diagnosisOf(lost.code).noRemedy));
     CHECK(repairOf(sound, {}).whyNot == "nothing to repair was found");
+    // Settings of stages are not repaired, whatever is chosen.
+    const NextStep stages = repairOf(opened(sample("pipeline-w4")), {info});
+    CHECK(stages.whyNot.find("pipeline stages") != std::string::npos);
+    CHECK(!stages.isOptional);
 }
 
 TEST_CASE("the files say who wrote them")

@@ -61,9 +61,9 @@ void FindingTreeModel::setTicked(const std::set<std::string>& codes)
     showTicked();
 }
 
-void FindingTreeModel::setOutlook(std::map<std::string, QString> whyNot)
+void FindingTreeModel::setOutlook(std::map<std::string, RepairOutlook> outlook)
 {
-    m_outlook = std::move(whyNot);
+    m_outlook = std::move(outlook);
     showTicked();
 }
 
@@ -235,12 +235,14 @@ QString FindingTreeModel::kindName(const Kind& kind)
     return sentenceText(kind.diagnosis->code == kind.code ? kind.diagnosis->name : kind.code);
 }
 
+/// Rows are cut in their middle: no end of these may say the opposite.
 QString FindingTreeModel::repairText(const std::string& code) const
 {
     const auto planned = m_outlook.find(code);
-    return planned == m_outlook.end() ? tr("has a repair")
-        : planned->second.isEmpty()   ? tr("can be repaired")
-                                      : tr("not with the default settings");
+    return planned == m_outlook.end()        ? tr("repair not planned yet")
+        : planned->second.whyNot.isEmpty()   ? tr("can be repaired")
+        : planned->second.otherSettingsMayDo ? tr("repair needs other settings")
+                                             : tr("repair refused");
 }
 
 QString FindingTreeModel::kindText(const Kind& kind) const
@@ -253,7 +255,7 @@ QString FindingTreeModel::kindText(const Kind& kind) const
     if (m_ticked.contains(kind.code))
         text.append(!m_planned ? tr("chosen for repair")
                 : *m_planned   ? tr("will be repaired")
-                               : tr("cannot be repaired with these settings"));
+                               : tr("repair refused"));
     else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
         text.append(repairText(kind.code));
     return text.join(u" · "_s);

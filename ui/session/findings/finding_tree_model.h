@@ -15,6 +15,12 @@
 
 namespace shardscope::ui {
 
+/// Whether findings of a kind can be repaired with the default settings.
+struct RepairOutlook {
+    QString whyNot; ///< empty if they can be
+    bool otherSettingsMayDo = true; ///< such as a donor
+};
+
 /// The findings of the check, grouped by kind: errors that load silently first, then errors, warnings, infos.
 /// Below each kind its findings. Filtered by severity and by a filter of words.
 class FindingTreeModel : public QAbstractItemModel
@@ -42,10 +48,9 @@ public:
     void setShown(Severity severity, bool shown);
     /// Codes of kinds that are chosen for the repair.
     void setTicked(const std::set<std::string>& codes);
-    /// Why kinds cannot be repaired with the default settings, by code; empty where they can be. Kinds that
-    /// are not there were not planned.
-    void setOutlook(std::map<std::string, QString> whyNot);
-    [[nodiscard]] const std::map<std::string, QString>& outlook() const { return m_outlook; }
+    /// By code. Kinds that are not there were not planned.
+    void setOutlook(std::map<std::string, RepairOutlook> outlook);
+    [[nodiscard]] const std::map<std::string, RepairOutlook>& outlook() const { return m_outlook; }
     /// What their plan says: whether they will be repaired. Empty: there is no plan yet.
     void setPlanned(std::optional<bool> isPossible);
 
@@ -91,7 +96,7 @@ private:
     FilterText m_filter;
     std::array<bool, 3> m_shown{true, true, true}; ///< by Severity
     std::set<std::string> m_ticked;
-    std::map<std::string, QString> m_outlook;
+    std::map<std::string, RepairOutlook> m_outlook;
     std::optional<bool> m_planned;
     std::array<QIcon, 3> m_icons; ///< by Severity
 };

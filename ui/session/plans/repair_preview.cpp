@@ -32,21 +32,25 @@ PlanPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const 
     return preview;
 }
 
-std::optional<QString> whyNotRepaired(
-    io::FileSystem& files, const CheckPlace& place, const std::string& code, const std::stop_token& token)
+std::optional<RepairOutlook> outlookOf(io::FileSystem& files, const CheckPlace& place,
+    const std::string& code, CheckDepth most, const std::stop_token& token)
 {
     JobContext job(token);
     RepairOptions options;
     options.fixes = {code};
     options.depth = CheckDepth::Metadata;
     auto plan = planRepair(files, place.path, place.open, options, job);
+    if (!plan && plan.error().code == ErrorCode::NotFound && most == CheckDepth::Bytes) {
+        options.depth = most; // a check that read more has found them
+        plan = planRepair(files, place.path, place.open, options, job);
+    }
     if (plan)
-        return QString();
+        return RepairOutlook();
     Error why = std::move(plan).error();
     if (why.code == ErrorCode::NotFound || why.code == ErrorCode::Cancelled)
-        return std::nullopt; // NotFound: a check that read more has found them
+        return std::nullopt;
     why.path.clear(); // of the checkpoint on screen
-    return errorText(why);
+    return RepairOutlook{errorText(why), why.code != ErrorCode::Unsupported};
 }
 
 QString repairCommand(const CheckPlace& place, const RepairOptions& options, const QString& target)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/plan/repair/repair.h"
+#include "ui/session/findings/finding_tree_model.h"
 #include "ui/session/plans/plan_preview.h"
 
 #include <optional>
@@ -14,11 +15,10 @@ namespace shardscope::ui {
 PlanPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
     const io::Path& target, const std::stop_token& token);
 
-/// Why the findings of one code cannot be repaired with the default settings, as text for people; empty if
-/// they can be. Nothing if only reading all values would show it. For a worker: plans, without reading
-/// values.
-std::optional<QString> whyNotRepaired(
-    io::FileSystem& files, const CheckPlace& place, const std::string& code, const std::stop_token& token);
+/// Plans the repair of the findings of one code with the default settings. Values are read only if `most`
+/// allows it and the findings are not seen without them. Nothing if more would have to be read. For a worker.
+std::optional<RepairOutlook> outlookOf(io::FileSystem& files, const CheckPlace& place,
+    const std::string& code, CheckDepth most, const std::stop_token& token);
 
 /// The repair as a command line of `shardscope`, quoted for a shell. `target`: the run folder to write into.
 QString repairCommand(const CheckPlace& place, const RepairOptions& options, const QString& target);
