@@ -201,6 +201,8 @@ void FindingsPage::check()
         return;
     m_chosen = false;
     m_folded.clear();
+    m_messages->hide(); // about the findings so far
+    lookForRepair();
     m_run.start(m_place, {m_bar->depth(), m_bar->skipped(), m_bar->target()});
     m_tree->setFocus(Qt::OtherFocusReason); // findings appear here, and Esc stops the check
 }
@@ -324,6 +326,8 @@ void FindingsPage::tickErrors()
     }
     applyTicks();
     showCurrent();
+    if (m_ticked.empty() && m_messages->isHidden()) // else the offer to undo, or an error
+        m_messages->showMessage(Severity::Info, nothingToRepairText(*m_found));
 }
 
 void FindingsPage::setFilter(const QString& text)

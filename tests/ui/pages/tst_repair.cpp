@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/examine.h"
+#include "tests/ui/dialogs/nan_sample.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
@@ -81,14 +82,14 @@ private Q_SLOTS:
         QVERIFY(steps.front().id == NextStepId::Repair && steps.front().isPossible());
         const auto* note = ui.find<QLabel>("nextStepNote");
         QVERIFY(note != nullptr && note->text().startsWith(u"Not with the default settings: "_s));
-        QCOMPARE(repair(), u"has a repair"_s);
+        QCOMPARE(repair(), u"repair not planned yet"_s);
         ui.window().showPage(PageId::Findings); // where each repair is planned
         ui.find<QTreeView>("findingTree")
             ->setCurrentIndex(ui.find<FindingsPage>("findingsPage")
                                   ->model()
                                   ->find({"rank-missing", Severity::Error, {}, {}}));
         QVERIFY(ui.settle());
-        QCOMPARE(repair(), u"not with the default settings"_s);
+        QCOMPARE(repair(), u"repair needs other settings"_s);
         const auto* whyNot = ui.find<QLabel>("findingWhyNot");
         QVERIFY(whyNot->isVisible());
         QVERIFY2(whyNot->text().startsWith(u"Not with the default settings: "_s)
@@ -96,12 +97,56 @@ private Q_SLOTS:
             qPrintable(whyNot->text()));
         QVERIFY(tick(ui, "rank-missing"));
         QVERIFY(!ui.find<ChangeSetPanel>("changeSet")->preview().plan);
-        QCOMPARE(repair(), u"cannot be repaired with these settings"_s);
+        QCOMPARE(repair(), u"repair refused"_s);
+        QVERIFY(!ui.find<QLineEdit>("repairCommand")->isVisible()); // it would fail
         ui.find<QLineEdit>("repairDonor")->setText(samplePath("zero3-w4"));
         QCOMPARE(repair(), u"chosen for repair"_s);
         QVERIFY(ui.settle());
         QVERIFY(ui.find<ChangeSetPanel>("changeSet")->preview().plan);
         QCOMPARE(repair(), u"will be repaired"_s);
+    }
+
+    /// Only reading every byte finds the NaN: its repair is planned with that.
+    void saysWhatThePlanOfValuesSays()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero3-w4", ui.folder(u"nan"_s));
+        QFile shard(run + u"/global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s);
+        QVERIFY(shard.open(QIODevice::ReadWrite) && shard.seek(shard.size() * 3 / 4 / 64 * 64));
+        QCOMPARE(shard.write(QByteArray::fromHex("0000c07f")), 4);
+        shard.close();
+        QVERIFY(ui.open(run));
+        checkEveryByte(ui);
+        QCOMPARE(repairOf(ui, "non-finite"), u"repair needs other settings"_s);
+        QCOMPARE(repairOf(ui, "record-corrupt"), u"repair needs other settings"_s);
+        ui.find<QTreeView>("findingTree")
+            ->setCurrentIndex(ui.find<FindingsPage>("findingsPage")
+                                  ->model()
+                                  ->find({"record-corrupt", Severity::Error, {}, {}}));
+        QVERIFY(ui.find<QLabel>("findingWhyNot")->isVisible());
+        QVERIFY(!ui.find<QLineEdit>("findingCommand")->isVisible());
+        ui.window().showPage(PageId::Overview);
+        QVERIFY(ui.settle());
+        QTRY_VERIFY(ui.find<QLabel>("nextStepNote") != nullptr);
+        QVERIFY(ui.find<QLabel>("nextStepNote")->text().startsWith(u"Not with the default settings: "_s));
+    }
+
+    void saysThatNothingIsToBeRepaired()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* page = ui.find<FindingsPage>("findingsPage");
+        ui.window().showPage(PageId::Findings);
+        page->prepareRepair();
+        QVERIFY(ui.settle());
+        const auto* bar = ui.find<MessageBar>("findingsMessages");
+        QVERIFY(bar->isVisible() && bar->text().startsWith(u"Nothing to repair."_s));
+        QVERIFY(bar->text().contains(u"universal_checkpoint_info"_s));
+        // A finding without a command has no field for one, although nothing is against its repair.
+        const QModelIndex opaque = page->model()->find({"pickle-opaque", Severity::Info, {}, {}});
+        QVERIFY(opaque.isValid());
+        ui.find<QTreeView>("findingTree")->setCurrentIndex(opaque);
+        QVERIFY(!ui.find<QLineEdit>("findingCommand")->isVisible());
     }
 
     void fromClickToVerifiedCopy()

@@ -55,6 +55,20 @@ QString findingCountText(const std::array<size_t, 3>& counts, bool isSupported)
     return parts.join(errors + warnings > 0 ? u", "_s : u" · "_s);
 }
 
+QString nothingToRepairText(const std::vector<DoctorFinding>& found)
+{
+    bool anyError = false;
+    std::set<const Diagnosis*> listed;
+    QStringList names;
+    for (const DoctorFinding& made : found) {
+        anyError = anyError || made.finding.severity == Severity::Error;
+        if (repairs(*made.diagnosis, made.finding) && listed.insert(made.diagnosis).second)
+            names.append(sentenceText(made.diagnosis->name));
+    }
+    const QString none = anyError ? u"No error has a repair."_s : u"Nothing to repair."_s;
+    return names.isEmpty() ? none : u"%1 Optional, and may have one: %2."_s.arg(none, names.join(u"; "_s));
+}
+
 QString depthText(CheckDepth depth)
 {
     switch (depth) {

@@ -25,6 +25,10 @@ QString targetText(const CheckTarget& target);
 /// If checks were left out, that comes first: "75 of 78 checks at 08:01". The use that it was for comes last.
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint);
 
+/// Why no finding is chosen when the errors are to be repaired: none of them has a repair. Names the kinds
+/// below an error that have one.
+QString nothingToRepairText(const std::vector<DoctorFinding>& found);
+
 /// What is known to be wrong with the values that a job would copy, as sentences; empty: nothing. `copies`:
 /// whether it copies this state; empty is the parameter itself.
 QString copiedFaultsText(
