@@ -193,4 +193,27 @@ Refills::Run Refills::runAt(ParamId param, std::string_view state, uint64_t elem
     return out;
 }
 
+uint64_t Refills::bytesReadFor(ParamId param, std::string_view state) const
+{
+    const auto whole = findState(*m_source, param, state);
+    if (!whole)
+        return 0;
+    uint64_t out = 0;
+    forEachStoredFragmentOf(*m_source, *whole, 0, whole->elements, [&](const Fragment& stored) {
+        const uint64_t end = stored.paramOffset + stored.elements;
+        for (uint64_t at = stored.paramOffset; at < end;) {
+            const uint64_t left = end - at;
+            const uint64_t lost = stored.file == kNoFile ? left : lostAt(param, state, at, left);
+            const Fragment from = lost == 0 ? stored : runAt(param, state, at).fragment;
+            const uint64_t elements = lost == 0 ? keptAt(param, state, at, left)
+                : from.elements == 0            ? lost
+                                                : std::min(lost, from.elements);
+            out += from.elements == 0 ? 0 : elements * itemSize(from.dtype);
+            at += elements;
+        }
+        return true;
+    });
+    return out;
+}
+
 } // namespace shardscope

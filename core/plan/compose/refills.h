@@ -82,6 +82,9 @@ public:
     [[nodiscard]] uint64_t keptAt(
         ParamId param, std::string_view state, uint64_t element, uint64_t most) const;
     [[nodiscard]] Run runAt(ParamId param, std::string_view state, uint64_t element) const;
+    /// Bytes that are read for the whole of a parameter's state: lost elements are read where they come from,
+    /// and zeros are not read.
+    [[nodiscard]] uint64_t bytesReadFor(ParamId param, std::string_view state) const;
 
 private:
     struct Choice {

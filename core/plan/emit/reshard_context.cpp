@@ -16,6 +16,7 @@
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace shardscope {
 
@@ -275,6 +276,19 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     if (carriesFrom != nullptr)
         SHARDSCOPE_CHECK(addCarriedFiles(files, *carriesFrom, *out));
     return std::shared_ptr<const ReshardContext>(std::move(out));
+}
+
+uint64_t tensorBytesRead(const ReshardContext& context)
+{
+    std::vector<uint64_t> bytes;
+    for (const PlanTensor& tensor : context.tensors)
+        bytes.push_back(tensor.elements * itemSize(tensor.dtype));
+    for (uint32_t i = 0; context.refills && i < context.planOfTable.size(); ++i) {
+        const TensorTable::Entry entry = context.table->entry(i);
+        if (context.planOfTable[i] != Segment::kNoTensor && context.refills->has(entry.state))
+            bytes[context.planOfTable[i]] = context.refills->bytesReadFor(entry.param, entry.state);
+    }
+    return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
 }
 
 namespace {

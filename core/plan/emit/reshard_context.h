@@ -76,6 +76,9 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     ReshardTarget target, bool rebuilds, const Checkpoint* carriesFrom, JobContext& job,
     const std::shared_ptr<Refills>& refills = nullptr);
 
+/// Bytes of tensors that are read. What a repair's source has lost is counted where it is read.
+uint64_t tensorBytesRead(const ReshardContext& context);
+
 /// One optimizer file of a target that is not universal. `rank` is the target's, `name` the file's.
 Result<OutputFile> composeOptimFile(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);

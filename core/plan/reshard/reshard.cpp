@@ -314,8 +314,8 @@ Result<WritePlan> makePlan(io::FileSystem& files, ReshardFacts facts, ReshardPar
     if (!conversion && !isStage0(kind)) { // they merge shards
         SHARDSCOPE_TRY(plan.runFolderFiles, runFolderScripts(files, *source));
     }
-    for (const PlanTensor& tensor : plan.tensors)
-        plan.readsBytes += tensor.elements * itemSize(tensor.dtype);
+    for (const auto& context : from->parts.contexts())
+        plan.readsBytes += tensorBytesRead(*context);
     for (const CarriedFile& carried : first.carried)
         plan.readsBytes += carried.bytes;
 

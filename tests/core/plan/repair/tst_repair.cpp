@@ -124,6 +124,13 @@ TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring ta
     const CheckpointPtr before
         = openCheckpoint(io::realFileSystem(), planSample("zero2-w2"), older, job)->checkpoint;
     fs::remove(shardOf(tagOf(run), 1));
+    // What is not there is not read, and zeros are not read either.
+    uint64_t left = 0;
+    for (const auto& file : fs::directory_iterator(tagOf(run)))
+        left += file.file_size();
+    const RepairOptions zeros{.fixes = {"rank-missing"}, .moments = RepairOptions::Moments::Zeros};
+    CHECK(repair(run, zeros)->readsBytes < left);
+    CHECK(repair(run, {{"rank-missing"}})->readsBytes > repair(run, zeros)->readsBytes);
     const auto repaired = written(*repair(run, {{"rank-missing"}}), run, folder / "a");
     const auto zeroed = written(
         *repair(run, {.fixes = {"all"}, .moments = RepairOptions::Moments::Zeros}), run, folder / "b");
