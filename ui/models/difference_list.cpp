@@ -346,7 +346,7 @@ QString differenceText(double measure)
 QString notFiniteText(const Comparison& values)
 {
     const DiffSide side = notFiniteSide(values);
-    return u"%1 NaN or infinite (%2)"_s.arg(ui::countText(values.notFinite),
+    return u"%1 NaN/Inf (%2)"_s.arg(ui::countText(values.notFinite),
         side == DiffSide::Left        ? u"left"_s
             : side == DiffSide::Right ? u"right"_s
                                       : u"both sides"_s);

@@ -93,7 +93,7 @@ using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 /// A measure of a difference in three digits: "0.00248", "6.02e-5".
 QString differenceText(double measure);
 
-/// "5 NaN or infinite (left)": of elements that differ; there must be some.
+/// "5 NaN/Inf (left)": of elements that differ; there must be some.
 QString notFiniteText(const Comparison& values);
 
 /// The terms of a filter of differences: kind, state. Words without a key are looked for in both, too.

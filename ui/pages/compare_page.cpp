@@ -108,7 +108,7 @@ QWidget* ComparePage::makeTablePart()
     header->setSortIndicatorClearable(true); // a third click: most important first
     header->setSortIndicator(-1, Qt::AscendingOrder);
     fitColumns(m_table,
-        {u"right incomplete"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"5 of 768, 5 NaN or infinite"_s,
+        {u"right incomplete"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"5 of 768, 5 NaN/Inf (left)"_s,
             u"0.0e-00"_s, u"0.0e-00"_s, u"0.0000"_s, u"0.0e-00"_s});
     header->setStretchLastSection(false);
     m_table->viewport()->installEventFilter(this);
@@ -354,8 +354,11 @@ void ComparePage::fitName()
     int others = m_table->horizontalHeader()->length() - m_table->columnWidth(kName);
     const QVariant former = m_table->property(kFitted);
     if (!former.isValid() || former.toInt() == m_table->columnWidth(kCount)) {
-        const int least = metrics.horizontalAdvance(u"5 of 768, 5 NaN or infinite"_s) + kMargins;
+        // Cut in the middle it would say something else: usual counts are whole, and the table scrolls.
+        const int usual = metrics.horizontalAdvance(u"5 of 768, 5 NaN/Inf (left)"_s) + kMargins;
+        const int largest = metrics.horizontalAdvance(u"98,304 of 98,304, 5 NaN/Inf (left)"_s) + kMargins;
         const int wanted = metrics.horizontalAdvance(list ? list->longestCount() : QString()) + kMargins;
+        const int least = std::clamp(wanted, usual, largest);
         others -= m_table->columnWidth(kCount);
         const int room = width - others - std::max(readable, whole);
         m_table->setColumnWidth(kCount, std::max(least, std::min(wanted, room)));

@@ -390,7 +390,7 @@ private Q_SLOTS:
             const auto worstLast = orderedDifferences(list, {column, lowIsBad, {}}, {});
             QCOMPARE(worstLast, (std::vector<uint32_t>{0, 2, 1}));
         }
-        QCOMPARE(list.text(1, DifferenceColumn::Different), u"1 of 8, 1 NaN or infinite (right)"_s);
+        QCOMPARE(list.text(1, DifferenceColumn::Different), u"1 of 8, 1 NaN/Inf (right)"_s);
     }
 };
 
