@@ -6,10 +6,12 @@
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 #include "ui/widgets/focus_order.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QCheckBox>
 #include <QDesktopServices>
 #include <QLabel>
+#include <QResizeEvent>
 #include <QScrollBar>
 #include <QTextBrowser>
 #include <QVBoxLayout>
@@ -142,6 +144,19 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
         show(again, m_checkpoint);
     });
     show({}, nullptr);
+}
+
+/// A splitter asks for no height at a width.
+QSize FindingDetails::minimumSizeHint() const
+{
+    return withWrappedLines(*this);
+}
+
+void FindingDetails::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width())
+        updateGeometry(); // the lines are others
 }
 
 void FindingDetails::setTicked(bool ticked)

@@ -32,10 +32,14 @@ public:
     void setOutlook(const RepairOutlook& outlook);
     /// Empty if no finding is shown.
     [[nodiscard]] const std::string& code() const { return m_code; }
+    [[nodiscard]] QSize minimumSizeHint() const override;
 
 Q_SIGNALS:
     void wayChosen(const shardscope::ui::FindingWay& way);
     void tickChanged(const std::string& code, bool ticked);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void showFoot();

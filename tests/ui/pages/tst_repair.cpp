@@ -99,6 +99,12 @@ private Q_SLOTS:
         QVERIFY(!ui.find<ChangeSetPanel>("changeSet")->preview().plan);
         QCOMPARE(repair(), u"repair refused"_s);
         QVERIFY(!ui.find<QLineEdit>("repairCommand")->isVisible()); // it would fail
+        for (const QSize size : {QSize(900, 600), QSize(1366, 768)}) {
+            ui.window().resize(size);
+            QVERIFY(ui.settle());
+            QTRY_VERIFY2(whyNot->height() >= whyNot->heightForWidth(whyNot->width()),
+                qPrintable(u"%1: %2"_s.arg(size.width()).arg(whyNot->height())));
+        }
         ui.find<QLineEdit>("repairDonor")->setText(samplePath("zero3-w4"));
         QCOMPARE(repair(), u"chosen for repair"_s);
         QVERIFY(ui.settle());
