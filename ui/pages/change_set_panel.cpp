@@ -128,10 +128,12 @@ QWidget* ChangeSetPanel::makeChoices()
     rows->addLayout(line);
     rows->addLayout(second);
     for (QComboBox* const box : {m_masters, m_moments}) {
-        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        box->setMinimumContentsLength(14);
+        box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+        box->setMinimumContentsLength(14); // where there is no room for more
         box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-        box->setToolTip(box->accessibleName());
+        const auto tell = [box] { box->setToolTip(box->accessibleName() % u'\n' % box->currentText()); };
+        connect(box, &QComboBox::currentIndexChanged, box, tell);
+        tell();
     }
     line->addWidget(m_masters, 6); // whose text is longer
     line->addWidget(m_moments, 5);

@@ -222,6 +222,16 @@ void AppStyle::drawControl(
         painter->restore();
         return;
     }
+    const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+    if (element == CE_ComboBoxLabel && combo != nullptr && !combo->editable) {
+        QStyleOptionComboBox shown = *combo; // Fusion cuts a text in the middle of a letter
+        const int icon = combo->currentIcon.isNull() ? 0 : combo->iconSize.width() + 4;
+        const int room = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget).width() - icon;
+        if (combo->fontMetrics.horizontalAdvance(combo->currentText) > room)
+            shown.currentText = combo->fontMetrics.elidedText(combo->currentText, Qt::ElideRight, room - 2);
+        QProxyStyle::drawControl(element, &shown, painter, widget);
+        return;
+    }
     const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
     if (element != CE_HeaderLabel || header == nullptr || widget == nullptr) {
         QProxyStyle::drawControl(element, option, painter, widget);

@@ -105,6 +105,13 @@ private Q_SLOTS:
             QTRY_VERIFY2(whyNot->height() >= whyNot->heightForWidth(whyNot->width()),
                 qPrintable(u"%1: %2"_s.arg(size.width()).arg(whyNot->height())));
         }
+        // There is room for the longest choice.
+        for (const char* name : {"repairMasters", "repairMoments"}) {
+            const auto* box = ui.find<QComboBox>(name);
+            QVERIFY2(box->width() >= box->sizeHint().width()
+                    && box->width() > box->fontMetrics().horizontalAdvance(box->itemText(0)),
+                name);
+        }
         ui.find<QLineEdit>("repairDonor")->setText(samplePath("zero3-w4"));
         QCOMPARE(repair(), u"chosen for repair"_s);
         QVERIFY(ui.settle());
