@@ -35,6 +35,13 @@ QString sentence(std::string_view text)
     return sentenceText(text).toHtmlEscaped();
 }
 
+/// Remedies are without one: the command line prints them so.
+QString withFullStop(std::string_view text)
+{
+    const QString shown = sentence(text);
+    return shown.isEmpty() || shown.endsWith(u'.') ? shown : QString(shown % u'.');
+}
+
 /// What the findings mean, as rows of names and texts.
 class Meanings
 {
@@ -287,9 +294,9 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     means.add(tr("Resuming"), sentence(diagnosis.means.resuming));
     means.add(tr("Exporting"), sentence(diagnosis.means.exporting));
     if (diagnosis.remedy.empty())
-        means.add(tr("No remedy"), sentence(diagnosis.noRemedy));
+        means.add(tr("No remedy"), withFullStop(diagnosis.noRemedy));
     else
-        means.add(tr("Remedy"), sentence(diagnosis.remedy));
+        means.add(tr("Remedy"), withFullStop(diagnosis.remedy));
     means.add(tr("Upstream"), threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()));
     html += u"</ul>"_s % means.table(m_text->font());
     m_text->setHtml(html);

@@ -233,11 +233,11 @@ Status findNonFinite(const CheckContext& context, FindingSink& sink)
         if (context.checkpoint->params[index(tensor.tensor.param)].role == ParamRole::Buffer)
             continue;
         const Statistics& found = tensor.found;
-        const std::string of = " of " + std::to_string(found.elements) + " elements ";
+        const std::string of = " of " + formatCount(found.elements) + " elements ";
         if (found.nans + found.infinities > 0)
             SHARDSCOPE_CHECK(add(context, tensor, false,
-                std::to_string(found.nans + found.infinities) + of + "are not finite: "
-                    + std::to_string(found.nans) + " NaN, " + std::to_string(found.infinities) + " infinite",
+                formatCount(found.nans + found.infinities) + of + "are not finite: " + formatCount(found.nans)
+                    + " NaN, " + formatCount(found.infinities) + " infinite",
                 sink));
         if (isMeanOfSquares(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
             SHARDSCOPE_CHECK(add(context, tensor, true,
