@@ -15,6 +15,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -136,27 +138,36 @@ void FindingsList::addRow(const FindingGroup& group)
     m_row += 3;
 }
 
-/// The first facts, and last the code.
+/// The first facts, those that are places as links, and last the code.
 void FindingsList::addFacts(const FindingGroup& group, const QStringList& places, QVBoxLayout* lines)
 {
     const Finding& finding = group.first();
     QStringList facts;
+    size_t count = 0;
     if (group.findings.size() == 1)
-        for (const std::string& each : finding.evidence)
-            if (const QString fact = factText(finding, each); !places.contains(fact))
+        for (const std::string& each : finding.evidence) {
+            const QString fact = factText(finding, each);
+            if (places.contains(fact) || ++count > kMaxPlaces)
+                continue;
+            const auto part = std::ranges::find_if(
+                finding.parts, [&](const Place& place) { return place.text() == each; });
+            if (part == finding.parts.end())
                 facts.append(fact);
-    const qsizetype more = facts.size() - static_cast<qsizetype>(kMaxPlaces);
-    if (more > 0)
-        facts.resize(kMaxPlaces);
-    else
+            else
+                lines->addWidget(addLink(u"findingPlace"_s, fact, *part));
+        }
+    const size_t more = count > kMaxPlaces ? count - kMaxPlaces : 0;
+    if (more == 0)
         facts.append(toText(finding.code));
-    auto* known = new ElidedLabel(this);
-    known->setObjectName(u"findingFacts"_s);
-    known->setText(facts.join(QChar::LineSeparator));
-    known->setWraps(true); // also a name without a space
-    known->setForegroundRole(QPalette::PlaceholderText);
-    lines->addWidget(known);
-    if (more <= 0)
+    if (!facts.isEmpty()) {
+        auto* known = new ElidedLabel(this);
+        known->setObjectName(u"findingFacts"_s);
+        known->setText(facts.join(QChar::LineSeparator));
+        known->setWraps(true); // also a name without a space
+        known->setForegroundRole(QPalette::PlaceholderText);
+        lines->addWidget(known);
+    }
+    if (more == 0)
         return;
     lines->addWidget(addLink(u"findingFactsMore"_s, tr("and %1 more, on the Findings page").arg(more), {}));
     QLabel* code = addLabel(u"findingCode"_s, toText(finding.code));
