@@ -132,9 +132,9 @@ void MapLegend::addFiles()
             toText(files.states()[state]), {}});
     }
     m_items.push_back({Pattern::Hatch, m_palette->padding, MapText::noState(), {}});
-    m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});
+    m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing (○)"), {}}); // RankGutter's mark
     if (m_stack->worstSeverity() >= 2) {
-        m_items.push_back({Pattern::Outline, m_palette->error, tr("error"), {}});
+        m_items.push_back({Pattern::Outline, m_palette->error, tr("error (▲)"), {}});
     }
 }
 
@@ -272,7 +272,7 @@ void MapLegend::addStates()
         return missing && unread;
     });
     if (missing) {
-        m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});
+        m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing (○)"), {}}); // RankGutter's mark
     }
     if (unread) {
         m_items.push_back({Pattern::NotYetRead, sample, tr("not yet read"), {}});
@@ -286,7 +286,7 @@ void MapLegend::addStates()
     const int8_t worst = worse.worstSeverity();
     if (worst >= 1) {
         m_items.push_back({Pattern::Outline, worst >= 2 ? m_palette->error : m_palette->warning,
-            MapText::worst(worse), {}});
+            MapText::worst(worse) + (worst >= 2 ? tr(" (▲)") : tr(" (●)")), {}});
     }
 }
 

@@ -177,7 +177,7 @@ private Q_SLOTS:
         }
         // The legend explains both maps.
         const QString legend = ui.find<QWidget>("compareLegend")->accessibleDescription();
-        QVERIFY2(legend.contains(u"missing"_s) && legend.contains(u"not compared"_s), qPrintable(legend));
+        QVERIFY2(legend.contains(u"missing (○)"_s) && legend.contains(u"not compared"_s), qPrintable(legend));
         // Nothing of it is marked as equal.
         const auto marks = ui.find<CompareMaps>("compareMaps")->left()->canvas()->mapStyle().differences;
         const auto* ofState = marks->ofState("exp_avg");
