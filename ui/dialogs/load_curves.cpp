@@ -43,7 +43,15 @@ LoadCurves::LoadCurves(QSlider* slider, QWidget* parent)
 void LoadCurves::setPoints(std::vector<Point> points)
 {
     m_points = std::move(points);
+    updateGeometry();
     showCurrent();
+}
+
+void LoadCurves::setExpected(bool expected)
+{
+    m_expected = expected;
+    updateGeometry();
+    update();
 }
 
 QString LoadCurves::describe(const Point& point)
@@ -78,7 +86,7 @@ int LoadCurves::lineHeight() const
 QSize LoadCurves::sizeHint() const
 {
     const int title = fontMetrics().horizontalAdvance(tr("Bytes per GPU") % u"  1,023.9 MiB"_s);
-    return {title, 2 * (lineHeight() + kLane) + 8};
+    return {title, hasNothing() ? 0 : 2 * (lineHeight() + kLane) + 8};
 }
 
 double LoadCurves::xOf(int step) const
@@ -117,6 +125,8 @@ void LoadCurves::mousePressEvent(QMouseEvent* event)
 
 void LoadCurves::paintEvent(QPaintEvent* /*event*/)
 {
+    if (hasNothing())
+        return;
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setLayoutDirection(Qt::LeftToRight); // a unit is behind its number in every language

@@ -29,6 +29,8 @@ public:
     /// By the slider's value; empty while they are computed, or where nothing is distributed.
     void setPoints(std::vector<Point> points);
     [[nodiscard]] const std::vector<Point>& points() const { return m_points; }
+    /// Whether points will come; without them and this they have no height.
+    void setExpected(bool expected);
     /// A point in words: "8 GPUs: 35.6 KiB per GPU, padding 19 elements (< 0.1 %)".
     [[nodiscard]] static QString describe(const Point& point);
     [[nodiscard]] QSize sizeHint() const override;
@@ -46,9 +48,11 @@ private:
     void paintBytes(QPainter& painter, const QRectF& lane) const;
     void paintPadding(QPainter& painter, const QRectF& lane) const;
     void showCurrent();
+    [[nodiscard]] bool hasNothing() const { return m_points.empty() && !m_expected; }
 
     QSlider* m_slider;
     std::vector<Point> m_points;
+    bool m_expected = true;
 };
 
 } // namespace shardscope::ui

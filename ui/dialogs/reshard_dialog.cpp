@@ -186,6 +186,7 @@ void ReshardDialog::showTarget()
 void ReshardDialog::showCurves()
 {
     const WritePlanPtr& plan = m_preview.plan;
+    form()->curves()->setExpected(plan != nullptr || !m_preview.problem);
     if (!plan || !plan->reshard)
         return;
     const ReshardFacts& facts = *plan->reshard;

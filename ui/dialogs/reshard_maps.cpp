@@ -168,6 +168,17 @@ void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
     }
     m_after->setColourMode(m_before->colourMode()); // which may have changed with its checkpoint
     takeNewMaps();
+    showWordsRow();
+}
+
+/// Without a plan there is nothing to follow.
+void ReshardMaps::showWordsRow()
+{
+    const bool isListed = m_choices->rowCount() > 0 && !m_after->isHidden();
+    m_says->setVisible(isListed);
+    m_what->setVisible(isListed);
+    if (m_after->isHidden())
+        m_words->setText({});
 }
 
 bool ReshardMaps::hasNewMaps() const
@@ -285,8 +296,7 @@ void ReshardMaps::fillRanks()
     const bool isListed = !m_followed.rank || rowOfFollowed() >= 0;
     if (!isListed && m_choices->rowCount() > 0)
         m_followed = {before ? m_before : m_after, kNoParam, 0};
-    m_says->setVisible(m_choices->rowCount() > 0);
-    m_what->setVisible(m_choices->rowCount() > 0);
+    showWordsRow();
     showChosen();
 }
 
@@ -352,8 +362,9 @@ void ReshardMaps::computeFlow()
 void ReshardMaps::showFlow(const std::optional<MapFlow>& flow, LayoutMapView* from, bool isFaint)
 {
     m_bands->setFlow(flow, from, from == nullptr ? nullptr : otherThan(from), isFaint);
-    m_words->setText(flow
-            ? describe(*flow, *from)
+    m_words->setText(flow ? describe(*flow, *from)
+            : m_after->isHidden()
+            ? QString()
             : tr("Point at a fragment to see where its elements go; click it, or a rank, to keep "
                  "that in sight."));
 }

@@ -78,6 +78,7 @@ private:
     void setFollowed(const Followed& followed);
     void onChosen(int row);
     void fillRanks();
+    void showWordsRow();
     [[nodiscard]] int rowOfFollowed() const;
     void showChosen();
     /// `first`: the map that is asked first for what the pointer is over.

@@ -206,6 +206,19 @@ private Q_SLOTS:
         QCOMPARE(dialog.find<QSpinBox>("reshardRanks")->value(), 16);
     }
 
+    void withoutAPlanNothingIsPromised()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("bnb8bit-w2"))); // its states cannot be divided anew
+        const Reshard dialog(ui, 4);
+        QVERIFY(dialog.settle());
+        QVERIFY(!dialog->preview().plan);
+        QCOMPARE(dialog.find<LoadCurves>("reshardCurves")->sizeHint().height(), 0);
+        QTRY_VERIFY(!dialog.find<QComboBox>("reshardFollowed")->isVisible());
+        QCOMPARE(dialog->maps().flowText(), QString());
+        QVERIFY(dialog.find<QAbstractButton>("reshardFullWidth")->isVisible());
+    }
+
     /// What the dialog promises with the option is what the run does.
     void replacingIsPromisedOnlyWhereItIsAllowed()
     {
