@@ -159,8 +159,16 @@ void MapLayerStrip::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
+    const std::vector<LayerBox> layers = boxes();
+    const bool isKnown = m_stack && m_row.section < m_stack->count() && !m_stack->files()
+        && m_stack->source(m_row.section).hasReadNames();
+    if (layers.empty() && isKnown) { // else the name at the left is that of nothing
+        painter.setPen(QColor(m_palette->mutedText));
+        painter.drawText(rect().adjusted(4, 0, 0, 0), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
+            tr("no layers here"));
+    }
     bool odd = false;
-    for (const LayerBox& layer : boxes()) {
+    for (const LayerBox& layer : layers) {
         const QRectF box(layer.left, 1, std::max(layer.right - layer.left - 1, 1.0), height() - 2);
         // Neighbours differ by shade, and narrow ones are still told apart.
         painter.fillRect(box, QColor(blended(m_palette->background, m_palette->text, odd ? 40 : 64)));
