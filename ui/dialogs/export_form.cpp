@@ -155,7 +155,7 @@ void ExportForm::addRows()
     m_rows->addRow(tr("Strip &prefix"), m_strip);
     m_rows->addRow(tr("&Rename"), m_renames);
     m_rows->addRow(tr("Patter&ns"), m_patterns);
-    QLineEdit* target = addTarget(tr("&Target"));
+    QLineEdit* target = addTarget(tr("Tar&get"));
     target->setToolTip(tr("A new or empty folder"));
     target->setAccessibleDescription(target->toolTip());
     addVerify();

@@ -99,14 +99,14 @@ void ReshardForm::makeLayout()
     if (!isConverted(m_source->kind))
         ranks->addWidget(new QLabel(tr("now %1").arg(countText(m_source->parallel.ranks())), this), 0, 2);
     m_rows->addRow(tr("&Result"), m_form);
-    m_rows->addRow(tr("&GPUs"), ranks);
+    m_rows->addRow(tr("GPU&s"), ranks);
     static_cast<QLabel*>(m_rows->labelForField(ranks))->setBuddy(m_ranks);
     m_choices->addRows(m_rows);
-    m_rows->addRow(tr("&Sub-group size"), m_subGroup);
+    m_rows->addRow(tr("Su&b-group size"), m_subGroup);
     addTarget(tr("Target &folder"));
     m_tag = new QLineEdit(this);
     m_tag->setObjectName(u"reshardTag"_s);
-    m_rows->addRow(tr("&Tag"), m_tag);
+    m_rows->addRow(tr("Ta&g"), m_tag);
     addVerify();
     m_latest = addSwitch(u"Latest"_s, tr("Write “latest” next to it"), true);
     addForce();

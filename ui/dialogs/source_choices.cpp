@@ -74,7 +74,7 @@ void SourceChoices::addRows(QFormLayout* rows)
     m_rows = rows;
     rows->addRow(tr("&Parallel ranks"), m_degrees);
     rows->addRow(tr("Patter&ns"), m_patterns);
-    rows->addRow(tr("&Vocabulary rows"), m_vocabulary);
+    rows->addRow(tr("Vocabulary ro&ws"), m_vocabulary);
     rows->addRow(tr("&Layers of stages"), m_layers);
     rows->addRow(tr("Tie&d layers"), m_tied);
     rows->addRow(tr("&Optimizer form"), m_stage0Form);
