@@ -131,9 +131,6 @@ QWidget* ChangeSetPanel::makeChoices()
         box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
         box->setMinimumContentsLength(14); // where there is no room for more
         box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-        const auto tell = [box] { box->setToolTip(box->accessibleName() % u'\n' % box->currentText()); };
-        connect(box, &QComboBox::currentIndexChanged, box, tell);
-        tell();
     }
     line->addWidget(m_masters, 6); // whose text is longer
     line->addWidget(m_moments, 5);
@@ -227,6 +224,8 @@ RepairOptions ChangeSetPanel::options() const
 
 void ChangeSetPanel::planSoon()
 {
+    for (QComboBox* const box : {m_masters, m_moments}) // the text may have no room
+        box->setToolTip(box->accessibleName() % u'\n' % box->currentText());
     m_planner.cancel();
     m_preview = {};
     Q_EMIT planChanged({});

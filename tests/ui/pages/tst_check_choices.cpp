@@ -86,6 +86,7 @@ private Q_SLOTS:
             ->setCurrentIndex(model->find({"file-torn", Severity::Error, {}, {}}));
         const QString text = ui.find<QTextBrowser>("findingText")->toPlainText();
         QVERIFY2(text.count(name) == 1 && text.contains(u"the file ends within"_s), qPrintable(text));
+        QVERIFY2(text.contains(u"refill the rest."_s), qPrintable(text)); // a sentence
     }
 
     void aThreadOpensInABrowser()

@@ -111,6 +111,7 @@ private Q_SLOTS:
             QVERIFY2(box->width() >= box->sizeHint().width()
                     && box->width() > box->fontMetrics().horizontalAdvance(box->itemText(0)),
                 name);
+            QVERIFY(box->toolTip().endsWith(box->currentText()));
         }
         ui.find<QLineEdit>("repairDonor")->setText(samplePath("zero3-w4"));
         QCOMPARE(repair(), u"chosen for repair"_s);
