@@ -28,7 +28,7 @@ Q_SIGNALS:
     void reconnecting(const QStringList& hosts);
 
 private:
-    /// What is said: of which host, and why.
+    /// The message of the bar: its host, and its reason.
     struct Subject {
         std::string host;
         far::FarCondition::State state;

@@ -91,7 +91,7 @@ TEST_CASE("what was read of a file on another host is not asked for again")
     CHECK(host.questions() == before + 3);
 }
 
-TEST_CASE("a file of another host that was changed or replaced is read anew")
+TEST_CASE("a file of another host that was changed or replaced is read again")
 {
     FarReads host("changed");
     FarReads::letTimePass();

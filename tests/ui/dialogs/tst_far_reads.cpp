@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a window has read of a checkpoint on another host is not sent again, and what changed there is read
-// anew.
+// again.
 #include "tests/ui/dialogs/far_window.h"
 #include "tests/ui/dialogs/reshard_fixture.h"
 #include "tests/ui/ui_tests.h"

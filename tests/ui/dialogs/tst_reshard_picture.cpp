@@ -209,7 +209,7 @@ private Q_SLOTS:
     void withoutAPlanNothingIsPromised()
     {
         WindowFixture ui;
-        QVERIFY(ui.open(samplePath("bnb8bit-w2"))); // its states cannot be divided anew
+        QVERIFY(ui.open(samplePath("bnb8bit-w2"))); // its states cannot be divided for other ranks
         const Reshard dialog(ui, 4);
         QVERIFY(dialog.settle());
         QVERIFY(!dialog->preview().plan);
